@@ -1,0 +1,40 @@
+# make demo       set up and run the main job
+# make test       set up and run lint, types, import contracts and tests
+# make test-all   the same with the slow tests
+# make clean      remove what the above made
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test test-all lint clean
+
+demo: $(VENV)/demo-ready
+	$(BIN)/countleak demo
+
+test: lint
+	$(BIN)/pytest
+
+test-all: lint
+	$(BIN)/pytest -m "slow or not slow"
+
+lint: $(VENV)/test-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[report]"
+	touch $@
+
+$(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[dev]"
+	touch $@ $(VENV)/demo-ready
+
+clean:
+	rm -rf $(VENV) demo runs dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

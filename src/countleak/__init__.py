@@ -1,0 +1,74 @@
+"""countleak: ask a system many counts, and see whose secret the answers give away."""
+
+from countleak.people import Condition, People, generated_bank, generated_census, read_people
+from countleak.queries import Queries, count_statement, read_queries, write_queries
+from countleak.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
+from countleak.queries.subsets import random_subsets
+from countleak.queries.signs import random_signs
+from countleak.queries.digits import PaperName, digit_queries, digit_queries_of, fragile
+from countleak.answers import Answers, read_answers
+from countleak.targets import Target
+from countleak.targets.simulated import (
+    BoundedUniform,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    RoundedToBase,
+    Simulated,
+    SimulatedDiffix,
+    TwoSubsets,
+)
+from countleak.targets.recorded import Recorded, read_log, read_ranges
+from countleak.problems import (
+    BoundedDmt,
+    Bracket,
+    Certificate,
+    DiNi,
+    Dmt,
+    FeasiblePoint,
+    Infeasible,
+    Objective,
+    Point,
+    Problem,
+    Program,
+    Solution,
+    Status,
+    certify,
+)
+from countleak.solvers import Solver
+from countleak.solvers.highs import Highs
+from countleak.decoders import Decoder, Guess
+from countleak.decoders.rounding import Rounding
+from countleak.scores import Score, score, wilson
+from countleak.audit import Reconstruction, ask, ask_into, reconstruct
+from countleak.errors import (
+    CountleakError,
+    InputError,
+    MissingExtra,
+    ShapeError,
+    SolverError,
+    TargetError,
+)
+
+__version__ = "0.1.0"
+
+# fmt: off
+__all__ = [
+    "Condition", "People", "generated_bank", "generated_census", "read_people",
+    "Queries", "count_statement", "read_queries", "write_queries",
+    "Arithmetic", "Exact", "Float64", "Numeric", "numeric_server",
+    "random_subsets", "random_signs", "PaperName", "digit_queries", "digit_queries_of", "fragile",
+    "Answers", "read_answers",
+    "Target",
+    "BoundedUniform", "Gaussian", "Laplace", "Mechanism", "RoundedToBase", "Simulated",
+    "SimulatedDiffix", "TwoSubsets",
+    "Recorded", "read_log", "read_ranges",
+    "BoundedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
+    "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",
+    "Solver", "Highs",
+    "Decoder", "Guess", "Rounding",
+    "Score", "score", "wilson",
+    "Reconstruction", "ask", "ask_into", "reconstruct",
+    "CountleakError", "InputError", "MissingExtra", "ShapeError", "SolverError", "TargetError",
+]
+# fmt: on

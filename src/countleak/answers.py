@@ -1,0 +1,171 @@
+"""What a target answered, query by query, and the journal that keeps it as it comes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countleak.errors import InputError, ShapeError
+from countleak.queries import Queries
+from countleak.records import (
+    Record,
+    Records,
+    append_records,
+    mend_journal,
+    read_records,
+    start_journal,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """k answers: ``query`` (k,) positions among the queries, ``values`` (k,) in people.
+
+    ``released`` (k,) is False where the count was suppressed; its value is then NaN, so that
+    whoever forgets to ask notices.
+    """
+
+    query: NDArray[np.int64]
+    values: NDArray[np.float64]
+    released: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        if not self.query.shape == self.values.shape == self.released.shape:
+            raise ShapeError(
+                f"{self.query.size} positions, {self.values.size} values and "
+                f"{self.released.size} marks of release; an answer has one of each"
+            )
+        wrong = np.flatnonzero(self.released & ~np.isfinite(self.values))
+        if wrong.size:
+            raise InputError(
+                f"the answer to query {self.query[wrong[0]]} is {self.values[wrong[0]]}, "
+                "expected a number; mark it suppressed or leave it out"
+            )
+
+    def __len__(self) -> int:
+        return self.query.size
+
+    @classmethod
+    def to_all(cls, values: NDArray[np.float64], released: NDArray[np.bool_] | None = None) -> Self:
+        """Answers to queries 0, 1, ..., m - 1, all released unless said."""
+        released = np.ones(values.shape, dtype=np.bool_) if released is None else released
+        return cls(np.arange(values.size), np.where(released, values, np.nan), released)
+
+    @classmethod
+    def join(cls, batches: Iterable["Answers"]) -> Self:
+        """All batches as one, in the order of the queries."""
+        parts = list(batches)
+        query = np.concatenate([part.query for part in parts] or [np.empty(0, np.int64)])
+        values = np.concatenate([part.values for part in parts] or [np.empty(0)])
+        released = np.concatenate([part.released for part in parts] or [np.empty(0, np.bool_)])
+        order = np.argsort(query, kind="stable")
+        repeated = query[order][1:][np.diff(query[order]) == 0]
+        if repeated.size:
+            raise InputError(f"query {repeated[0]} is answered twice; keep one answer a query")
+        return cls(query[order], values[order], released[order])
+
+    def suppressed_as(self, value: float) -> "Answers":
+        """Every suppressed count read as ``value``; the paper's code reads 0."""
+        values = np.where(self.released, self.values, value)
+        return Answers(self.query, values, np.ones_like(self.released))
+
+    def to_some(self, positions: NDArray[np.int64]) -> "Answers":
+        """The answers to the queries at ``positions``, renumbered to match ``queries.take``."""
+        new = np.full(int(max(self.query.max(initial=-1), positions.max(initial=-1))) + 1, -1)
+        new[positions] = np.arange(positions.size)
+        kept = new[self.query] >= 0
+        return Answers(new[self.query][kept], self.values[kept], self.released[kept])
+
+
+class Journal:
+    """A file of answers that grows as they come in and knows which queries are still open."""
+
+    def __init__(self, path: Path, queries: Queries):
+        """Open or start the journal of ``queries`` at ``path``."""
+        self.path = path
+        self._answered = Answers.join([])
+        if path.exists():
+            records = read_records(path, "answers", drop_torn=True)
+            _check_plan(records, queries)
+            self._answered = _parse_answers(records, len(queries))
+            mend_journal(path)
+        else:
+            start_journal(path, "answers", {"plan": queries.digest, "queries": len(queries)})
+        self._total = len(queries)
+
+    def open_queries(self) -> NDArray[np.int64]:
+        """Positions of the queries that have no answer yet."""
+        return np.setdiff1d(np.arange(self._total), self._answered.query)
+
+    def append(self, batch: Answers) -> None:
+        """Add a batch; it is on disk when this returns."""
+        append_records(self.path, (_record(*answer) for answer in _rows(batch)))
+
+
+def read_answers(path: Path, queries: Queries, *, partial: bool = False) -> Answers:
+    """The answers of a journal to ``queries``: to all of them, unless ``partial`` ones will do."""
+    records = read_records(path, "answers")
+    _check_plan(records, queries)
+    answers = _parse_answers(records, len(queries))
+    if len(answers) != len(queries) and not partial:
+        raise InputError(
+            f"{path}: {len(answers)} answers to {len(queries)} queries; run `countleak ask` again "
+            "to finish, or pass --partial"
+        )
+    if not answers.released.any():
+        raise InputError(f"{path}: no answer was released, so there is nothing to solve")
+    return answers
+
+
+def _check_plan(records: Records, queries: Queries) -> None:
+    if records.header.get("plan") != queries.digest:
+        raise records.fault(
+            1, "these are answers to other queries; check which file goes where, or name a new one"
+        )
+
+
+def _parse_answers(records: Records, total: int) -> Answers:
+    seen: dict[int, int] = {}
+    values = []
+    for line, record in records.lines:
+        position, value = record.get("query"), record.get("answer")
+        if not isinstance(position, int) or not 0 <= position < total:
+            raise records.fault(
+                line, f"query is {position!r}, expected a position from 0 to {total - 1}"
+            )
+        if position in seen:
+            raise records.fault(
+                line, f"query {position} was answered on line {seen[position]}; remove one of them"
+            )
+        seen[position] = line
+        if record.get("suppressed") is True:
+            values.append(np.nan)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+            values.append(float(value))
+        else:
+            raise records.fault(
+                line,
+                f"answer is {value!r}, expected a number; remove the line or mark it "
+                '"suppressed": true',
+            )
+    answered = np.array(values, dtype=np.float64)
+    return Answers.join(
+        [Answers(np.array(list(seen), dtype=np.int64), answered, ~np.isnan(answered))]
+    )
+
+
+def _rows(batch: Answers) -> Iterable[tuple[int, float, bool]]:
+    return zip(batch.query.tolist(), batch.values.tolist(), batch.released.tolist(), strict=True)
+
+
+def _record(query: int, value: float, released: bool) -> Record:
+    answer: dict[str, Any] = {"answer": _short(value)} if released else {"suppressed": True}
+    return {"query": query, **answer}
+
+
+def _short(value: float) -> int | float:
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,52 @@
+"""The command line: words to objects, nothing else."""
+
+import sys
+
+import typer
+from typer.exceptions import TyperException
+
+from countleak.cli import demo, reproduce, stages
+from countleak.errors import CountleakError
+
+app = typer.Typer(
+    name="countleak",
+    help="Ask a system many counts, solve for the data behind the answers, and see whose secret "
+    "they give away. An audit tool for your own systems.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo.demo)
+app.command()(stages.plan)
+app.command()(stages.ask)
+app.command()(stages.solve)
+app.command()(stages.score)
+app.command()(reproduce.reproduce)
+
+
+def main() -> None:
+    """Run the command line; bad input ends in one line and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        _refuse(f"{_message(error)} (try --help)")
+    except CountleakError as error:
+        _refuse(str(error))
+    except KeyboardInterrupt:
+        sys.stderr.write("countleak: stopped; what was written so far is kept\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _message(error: TyperException) -> str:
+    describe = getattr(error, "format_message", None)
+    return str(describe() if describe else error).rstrip(".")
+
+
+def _refuse(what: str) -> None:
+    sys.stderr.write(f"countleak: {' '.join(what.split())}\n")
+    sys.exit(2)

@@ -1,0 +1,5 @@
+"""`python -m countleak.cli`."""
+
+from countleak.cli import main
+
+main()

@@ -1,0 +1,36 @@
+"""The errors countleak raises.
+
+* CountleakError
+  + InputError      a file, a flag or a value is not what it should be
+  + ShapeError      two arrays that must agree on people or on queries do not
+  + TargetError     the target refused, timed out, or answered something that is not a count
+  + SolverError     the solver stopped without a certified solution
+  + MissingExtra    an optional part of countleak is not installed
+"""
+
+
+class CountleakError(Exception):
+    """Base class: catch this to catch everything countleak raises on purpose."""
+
+
+class InputError(CountleakError, ValueError):
+    """A file, a flag or a value is not what it should be; the text says where and what to do."""
+
+
+class ShapeError(CountleakError, ValueError):
+    """Two arrays that must agree on people or on queries do not."""
+
+
+class TargetError(CountleakError):
+    """The target refused, timed out, or answered something that is not a count."""
+
+
+class SolverError(CountleakError):
+    """The solver stopped without a certified solution."""
+
+
+class MissingExtra(CountleakError, ImportError):
+    """An optional part of countleak is not installed; the text names the extra that brings it."""
+
+    def __init__(self, job: str, extra: str):
+        super().__init__(f"{job} needs an optional part; run: pip install 'countleak[{extra}]'")

@@ -1,0 +1,51 @@
+"""What the paper reports, each as one file: the claim, what to run, and what came out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from countleak.errors import InputError
+from countleak.queries.arithmetic import Arithmetic, Float64
+from countleak.solvers import Solver
+from countleak.solvers.highs import Highs
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run an experiment: the authors' ``data`` if there, seed, arithmetic, solver."""
+
+    data: Path | None = None
+    seed: int = 0
+    arithmetic: Arithmetic = field(default_factory=Float64)
+    solver: Solver = field(default_factory=Highs)
+
+    def required_data(self, experiment: str) -> Path:
+        """The authors' folder, for an experiment on recorded answers."""
+        if self.data is None:
+            raise InputError(
+                f"{experiment} reads recorded answers; pass --data with the folder `data` of the "
+                "authors' repository (a785236/Linear-Program-Reconstruction)"
+            )
+        return self.data
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out: ``records``, called ``kind``, of flat fields, and remarks for people."""
+
+    kind: str
+    records: tuple[Mapping[str, Any], ...]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A name, the paper's claim, where the answers come from, and how to run it."""
+
+    name: str
+    claim: str
+    answers: str
+    run: Callable[[Settings, Progress], Outcome]

@@ -1,0 +1,95 @@
+"""How much of the secret a guess recovered, next to guessing without any answer.
+
+With ``right`` and ``wrong`` claims among n people, C = right / (right + wrong), and S the share
+of the majority bit among them:
+
+    accuracy   C, with Wilson's interval
+               (k + z^2/2 ± z sqrt(k (N - k)/N + z^2/4)) / (N + z^2),  k right of N claims
+    baseline   S
+    kappa      100 (C - S) / (1 - S)        confidence improvement, Aircloak challenge
+    alpha      claims / (known + 1)         effectiveness; known = cells of prior knowledge used
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countleak.decoders import Guess
+from countleak.errors import ShapeError
+
+
+def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's score interval (1927) for a rate; z = 1.96 covers 95%."""
+    centre = (successes + z * z / 2) / (trials + z * z)
+    spread = successes * (trials - successes) / trials + z * z / 4
+    half = z / (trials + z * z) * sqrt(spread)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Claims about ``people`` people, split by what was claimed and whether it is so."""
+
+    people: int
+    true_positives: int
+    true_negatives: int
+    false_positives: int
+    false_negatives: int
+    ones: int
+
+    @property
+    def right(self) -> int:
+        """Claims that are so."""
+        return self.true_positives + self.true_negatives
+
+    @property
+    def wrong(self) -> int:
+        """Claims that are not so."""
+        return self.false_positives + self.false_negatives
+
+    @property
+    def claims(self) -> int:
+        """People about whom something was claimed."""
+        return self.right + self.wrong
+
+    @property
+    def baseline(self) -> float:
+        """S: the share of the majority bit, what guessing without answers gets right."""
+        return max(self.ones, self.people - self.ones) / self.people
+
+    @property
+    def accuracy(self) -> float | None:
+        """C: the share of claims that are so; missing when nothing was claimed."""
+        return self.right / self.claims if self.claims else None
+
+    def interval(self, z: float = 1.96) -> tuple[float, float] | None:
+        """Wilson's interval for the accuracy; missing when nothing was claimed."""
+        return wilson(self.right, self.claims, z) if self.claims else None
+
+    @property
+    def kappa(self) -> float | None:
+        """Confidence improvement in percent; missing without claims or where S is 1 already."""
+        if self.accuracy is None or self.baseline == 1.0:
+            return None
+        return 100 * (self.accuracy - self.baseline) / (1 - self.baseline)
+
+    def alpha(self, known: int) -> float:
+        """Effectiveness: claims a cell of prior knowledge, ``known`` of which were used."""
+        return self.claims / (known + 1)
+
+
+def score(guess: Guess, secret: NDArray[np.int8]) -> Score:
+    """A guess compared with the true bits (n,) of the same people in the same order."""
+    if guess.values.shape != secret.shape:
+        raise ShapeError(f"a guess about {guess.values.size} people, but {secret.size} secrets")
+    said_one, is_one, claimed = guess.values == 1, secret == 1, guess.claimed
+    return Score(
+        people=secret.size,
+        true_positives=int((claimed & said_one & is_one).sum()),
+        true_negatives=int((claimed & ~said_one & ~is_one).sum()),
+        false_positives=int((claimed & said_one & ~is_one).sum()),
+        false_negatives=int((claimed & ~said_one & is_one).sum()),
+        ones=int(is_one.sum()),
+    )

@@ -1,0 +1,253 @@
+r"""Answers that a real Diffix gave, as Cohen and Nissim recorded them.
+
+Their public folder holds, for each range of client ids, a log of queries and answers and the
+true ids and bits as MATLAB files. The log is a list of Perl hashes:
+
+    { db => "banking", ..., power => 0.5, mult => 2, offset => 5,
+      sql => "SELECT ...", answer => 32, ... },
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io import loadmat
+
+from countleak.answers import Answers
+from countleak.errors import InputError
+from countleak.people import Condition, People
+from countleak.queries import Queries
+from countleak.queries.arithmetic import Arithmetic
+from countleak.queries.digits import digit_queries_of
+from countleak.records import read_text
+
+LOG_NAME = re.compile(r"aircloak_output_cleaned_(\d+)_(\d+)\.txt")
+FIELD = re.compile(r"""(\w+)\s*=>\s*("(?:[^"\\]|\\.)*"|[^,\s{}]*)""")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One record of a log, and the line it starts on."""
+
+    line: int
+    prime: int
+    constant: int
+    exponent: float
+    answer: float | None
+    sql: str
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log read and sorted: what the attack uses, and what is set apart.
+
+    ``entries`` are the usable records, each query once. Set apart are ``integer_exponents``
+    (their subsets are everyone), ``failed`` (the system gave no answer) and ``conflicting``
+    (one query, different answers: noise that sticks cannot do that).
+    """
+
+    path: Path
+    entries: tuple[Entry, ...]
+    integer_exponents: tuple[Entry, ...]
+    failed: tuple[Entry, ...]
+    conflicting: tuple[Entry, ...]
+
+    @property
+    def condition(self) -> Condition:
+        """The secret the queries ask about, like ``status = 'C'``."""
+        found = {m for e in self.entries for m in re.findall(r"AND (\w+ = '[^']*')", e.sql)}
+        if len(found) != 1:
+            raise InputError(
+                f"{self.path}: the queries ask about {sorted(found) or 'no condition'}, "
+                "expected one; split the log by condition"
+            )
+        return Condition.parse(found.pop())
+
+    def queries(self, ids: NDArray[np.int64], arithmetic: Arithmetic | None = None) -> Queries:
+        """The usable entries as digit queries over ``ids``."""
+        return digit_queries_of(
+            ids,
+            np.array([e.prime for e in self.entries]),
+            np.array([e.constant for e in self.entries]),
+            np.array([e.exponent for e in self.entries]),
+            arithmetic=arithmetic,
+        )
+
+    def answers(self) -> Answers:
+        """Their answers. Diffix answers 0 for a count it suppresses, so 0 is read as that."""
+        values = np.array([e.answer for e in self.entries], dtype=np.float64)
+        return Answers.to_all(values, values != 0)
+
+    def remarks(self) -> list[str]:
+        """A line for each kind of record that was set apart."""
+        kinds = {
+            "failed": self.failed,
+            "answered twice, differently": self.conflicting,
+        }
+        return [
+            f"{self.path.name}: {len(entries)} records {kind}, left out (first: line "
+            f"{entries[0].line})"
+            for kind, entries in kinds.items()
+            if entries
+        ]
+
+
+def read_log(path: Path) -> Log:
+    """The records of an authors' log; a malformed one is reported by file and line."""
+    text = read_text(path)
+    entries = list(_entries(path, text))
+    if not entries:
+        raise InputError(f"{path}: there are no records; expected lines like {{ db => ... }}")
+    by_query: dict[tuple[int, int, float], list[Entry]] = {}
+    failed, integer = [], []
+    for entry in entries:
+        if entry.answer is None:
+            failed.append(entry)
+        elif entry.exponent.is_integer():
+            integer.append(entry)
+        else:
+            by_query.setdefault((entry.prime, entry.constant, entry.exponent), []).append(entry)
+    agreed = {q: len({e.answer for e in same}) == 1 for q, same in by_query.items()}
+    return Log(
+        path,
+        tuple(same[0] for q, same in by_query.items() if agreed[q]),
+        tuple(integer),
+        tuple(failed),
+        tuple(e for q, same in by_query.items() if not agreed[q] for e in same),
+    )
+
+
+def _entries(path: Path, text: str) -> Iterator[Entry]:
+    """The records in order; a brace opens one and the next closes it."""
+    start: int | None = None
+    fields: dict[str, str] = {}
+    number = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        rest = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
+        if rest.count('"') % 2:
+            raise InputError(f"{path} line {number}: a quote is not closed; mend the record")
+        if "{" in rest:
+            if start is not None:
+                raise InputError(
+                    f"{path} line {number}: a record starts before the one of line {start} ended; "
+                    "mend or remove it"
+                )
+            start, fields = number, {}
+        fields |= {name: value.strip('"') for name, value in FIELD.findall(line)}
+        if "}" in rest:
+            if start is None:
+                raise InputError(f"{path} line {number}: a record ends that did not start")
+            yield _entry(path, start, fields)
+            start = None
+    if start is not None:
+        raise InputError(
+            f"{path} line {number}: the file is cut off in the record of line {start}; "
+            "remove the record or fetch the file again"
+        )
+
+
+def _entry(path: Path, line: int, fields: dict[str, str]) -> Entry:
+    try:
+        answer = fields["answer"]
+        return Entry(
+            line,
+            int(fields["mult"]),
+            int(fields["offset"]),
+            float(fields["power"]),
+            None if answer in ("", "failed") else float(answer),
+            fields["sql"],
+        )
+    except KeyError as error:
+        raise InputError(
+            f"{path} line {line}: the record has no {error.args[0]!r}; mend or remove it"
+        ) from None
+    except ValueError as error:
+        raise InputError(
+            f"{path} line {line}: malformed record ({error}); mend or remove it"
+        ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedRange:
+    """One range of client ids of the authors' folder: the people, the truth and the log."""
+
+    low: int
+    high: int
+    people: People
+    log: Log
+
+    @property
+    def name(self) -> str:
+        """The range, like 2000-3000."""
+        return f"{self.low}-{self.high}"
+
+    @property
+    def secret(self) -> NDArray[np.int8]:
+        """The true bits (n,)."""
+        return self.people.secret(Condition("truth", "=", "1"))
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A target that repeats recorded answers."""
+
+    answers: Answers
+
+    def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
+        """The recorded answers to the queries at ``positions``."""
+        kept = np.isin(self.answers.query, positions)
+        yield Answers(
+            self.answers.query[kept], self.answers.values[kept], self.answers.released[kept]
+        )
+
+
+def read_ranges(folder: Path) -> list[RecordedRange]:
+    """Every range whose log lies in the authors' folder, by lowest id."""
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder}: no such folder; --data takes the folder `data` of the authors' repository"
+        )
+    found = [(path, match) for path in folder.iterdir() if (match := LOG_NAME.fullmatch(path.name))]
+    if not found:
+        raise InputError(
+            f"{folder}: no file aircloak_output_cleaned_LOW_HIGH.txt here; --data takes the "
+            "folder `data` of the authors' repository"
+        )
+    spans = sorted((int(match[1]), int(match[2]), path) for path, match in found)
+    return [_read_range(folder, low, high, path) for low, high, path in spans]
+
+
+def _read_range(folder: Path, low: int, high: int, path: Path) -> RecordedRange:
+    ids = _vector(folder / f"client_id_{low}_{high}_ordered.mat", "client_id")
+    truth = _vector(folder / f"true_status_client_id_{low}_{high}_ordered.mat", "true_status")
+    return RecordedRange(low, high, People(ids, {"truth": truth}), read_log(path))
+
+
+def read_presence(folder: Path) -> People:
+    """The clients present among ids 2500-2600, from the authors' folder."""
+    present = _vector(folder / "binary_client_ids_2500_2600.mat", "true_status")
+    return People(2500 + np.flatnonzero(present), {})
+
+
+def read_census(folder: Path, n: int) -> People:
+    """The first n of the authors' census rows: ids 1000, 1001, ... and ``sex``."""
+    path = folder / "census_uids_sex_1000_6000.mat"
+    ids, sexes = _vector(path, "census_uids"), _vector(path, "census_sexes")
+    return People(ids[:n], {"sex": sexes[:n]}, "uid")
+
+
+def _vector(path: Path, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(loadmat(path)[name]).ravel().astype(np.int64)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; it belongs to the authors' folder") from None
+    except KeyError:
+        raise InputError(f"{path}: there is no variable {name!r}; fetch the file again") from None
+    except (ValueError, NotImplementedError, OSError, TypeError) as error:
+        raise InputError(
+            f"{path}: not a MATLAB file ({str(error).splitlines()[0]}); fetch it again"
+        ) from None
