@@ -116,8 +116,6 @@ def read_answers(path: Path, queries: Queries, *, partial: bool = False) -> Answ
             f"{path}: {len(answers)} answers to {len(queries)} queries; run `countleak ask` again "
             "to finish, or pass --partial"
         )
-    if not answers.released.any():
-        raise InputError(f"{path}: no answer was released, so there is nothing to solve")
     return answers
 
 

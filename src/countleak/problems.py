@@ -129,6 +129,11 @@ def _released(queries: Queries, answers: Answers) -> tuple[NDArray[np.int8], NDA
     if len(answers) and answers.query.max() >= len(queries):
         raise ShapeError(f"an answer to query {answers.query.max()}, but {len(queries)} queries")
     kept = answers.released
+    if not kept.any():
+        raise InputError(
+            "no answer was released, so there is nothing to solve; suppressed answers can be read "
+            "as 0"
+        )
     return queries.matrix[answers.query[kept]], answers.values[kept]
 
 

@@ -1,12 +1,21 @@
 """The command line: words to objects, nothing else."""
 
 import sys
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
-from countleak.cli import demo, reproduce, stages
+import countleak
+from countleak.cli import console, demo, reproduce, stages
 from countleak.errors import CountleakError
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.say(f"countleak {countleak.__version__}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="countleak",
@@ -17,6 +26,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Ask a system many counts, and see whose secret the answers give away."""
+
+
 app.command()(demo.demo)
 app.command()(stages.plan)
 app.command()(stages.ask)

@@ -129,7 +129,7 @@ def _entries(path: Path, text: str) -> Iterator[Entry]:
     for number, line in enumerate(text.splitlines(), 1):
         rest = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
         if rest.count('"') % 2:
-            raise InputError(f"{path} line {number}: a quote is not closed; mend the record")
+            raise InputError(f"{path} line {number}: a quote is not closed; is the file cut off?")
         if "{" in rest:
             if start is not None:
                 raise InputError(
@@ -241,10 +241,10 @@ def read_census(folder: Path, n: int) -> People:
 
 
 def _vector(path: Path, name: str) -> NDArray[Any]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; it belongs to the authors' folder")
     try:
         return np.asarray(loadmat(path)[name]).ravel().astype(np.int64)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; it belongs to the authors' folder") from None
     except KeyError:
         raise InputError(f"{path}: there is no variable {name!r}; fetch the file again") from None
     except (ValueError, NotImplementedError, OSError, TypeError) as error:

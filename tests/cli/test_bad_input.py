@@ -1,0 +1,82 @@
+"""Bad input: one line that says what, where and what to do, exit code 2, files left intact."""
+
+import pytest
+
+CSV = "id,status\n1,A\n2,C\n3,C\n"
+
+
+@pytest.fixture
+def files(run, tmp_path):
+    (tmp_path / "people.csv").write_text(CSV)
+    (tmp_path / "empty.csv").write_text("id,status\n")
+    (tmp_path / "one.csv").write_text("id,status\n1,A\n")
+    (tmp_path / "twice.csv").write_text("id,status\n1,A\n1,C\n")
+    (tmp_path / "cut.csv").write_text("id,status\n1,A\n2")
+    options = ("--people", "people.csv", "--family", "subsets", "-m", 20)
+    assert run("plan", *options).code == 0
+    assert run("plan", *options, "--seed", 5, "-o", "others.jsonl").code == 0
+    assert run("ask", "queries.jsonl", "--people", "people.csv", "--no-suppression").code == 0
+    assert run("solve", "queries.jsonl", "answers.jsonl").code == 0
+    text = (tmp_path / "answers.jsonl").read_text()
+    lines = text.splitlines(keepends=True)
+    (tmp_path / "torn.jsonl").write_text(text[:-9])
+    (tmp_path / "short.jsonl").write_text("".join(lines[:-3]))
+    (tmp_path / "nan.jsonl").write_text("".join([*lines[:-1], '{"query":19,"answer":NaN}\n']))
+    (tmp_path / "text.jsonl").write_text("".join([*lines[:-1], '{"query":19,"answer":"n/a"}\n']))
+
+
+SOLVE, ASK, PLAN = ("solve", "queries.jsonl"), ("ask", "queries.jsonl"), ("plan", "--people")
+CASES = [
+    ((*PLAN, "empty.csv"), "empty.csv: 0 people, but a reconstruction needs at least 2"),
+    ((*PLAN, "one.csv"), "one.csv: 1 people"),
+    ((*PLAN, "twice.csv"), "twice.csv line 3: id 1 stood on line 2 already; keep one row"),
+    ((*PLAN, "cut.csv"), "cut.csv line 3: 1 fields where the header has 2"),
+    ((*PLAN, "absent.csv"), "absent.csv: no such file"),
+    ((*PLAN, "bank:x"), "people 'bank:x' cannot be read; write bank"),
+    ((*PLAN, "people.csv", "--id", "uid"), "no column 'uid'; the columns are id, status"),
+    ((*PLAN, "people.csv", "--between", "8", "9"), "0 people with ids from 8 to 9"),
+    ((*PLAN, "people.csv", "--family", "dice"), "no family 'dice'; choose digits, subsets, signs"),
+    ((*PLAN, "people.csv", "-m", "0"), "--queries is 0; ask at least one"),
+    ((*PLAN, "people.csv", "-m", "9999"), "raise --primes"),
+    ((*PLAN, "people.csv", "--primes", "0"), "ask at least one"),
+    ((*PLAN, "people.csv", "--exponents", "1.0"), "not whole"),
+    ((*PLAN, "people.csv", "--exponents", "x"), "a list like 0.5,0.7"),
+    ((*PLAN, "people.csv", "-m", "many"), "valid integer"),
+    ((*PLAN, "people.csv", "--family", "signs", "--list-fragile", "--seed", "-1"), "--seed"),
+    ((*ASK, "--people", "people.csv", "--secret", "status = 'Z'"), "holds for nobody"),
+    ((*ASK, "--people", "people.csv", "--secret", "income = 1"), "no column 'income'"),
+    ((*ASK, "--people", "people.csv", "--secret", "status"), "write it like status = 'C'"),
+    ((*ASK, "--people", "people.csv", "--sigma", "0", "-o", "new"), "sigma is 0; it must be"),
+    ((*ASK, "--people", "people.csv", "--sigma", "-2", "-o", "new"), "sigma is -2"),
+    ((*ASK, "--people", "people.csv", "--mechanism", "magic"), "no mechanism 'magic'; choose diff"),
+    (("ask", "others.jsonl", "--people", "people.csv"), "answers to other queries"),
+    (("ask", "guess.jsonl", "--people", "people.csv"), "not a countleak queries file"),
+    ((*SOLVE, "short.jsonl"), "17 answers to 20 queries; run `countleak ask` again"),
+    ((*SOLVE, "torn.jsonl"), "torn.jsonl line 21: cut off in mid-line"),
+    ((*SOLVE, "nan.jsonl"), "nan.jsonl line 21: answer is nan, expected a number"),
+    ((*SOLVE, "text.jsonl"), "text.jsonl line 21: answer is 'n/a', expected a number; remove"),
+    ((*SOLVE, "absent.jsonl"), "absent.jsonl: no such file"),
+    (("solve", "others.jsonl", "answers.jsonl"), "answers to other queries"),
+    ((*SOLVE, "answers.jsonl", "--program", "dini", "-B", "-1"), "B is -1"),
+    ((*SOLVE, "answers.jsonl", "--program", "bounded", "-B", "-1"), "cannot be negative"),
+    ((*SOLVE, "answers.jsonl", "--program", "dini", "--sigma", "0"), "--sigma is 0"),
+    ((*SOLVE, "answers.jsonl", "--program", "lasso"), "no program 'lasso'; choose dmt, bounded"),
+    (("score", "guess.jsonl", "--people", "bank"), "people who are not in bank"),
+    (("score", "answers.jsonl", "--people", "people.csv"), "not a countleak guess file"),
+    (("reproduce", "table-9"), "no experiment 'table-9'; choose table-1"),
+    (("reproduce", "table-1"), "pass --data with the folder"),
+    (("reproduce", "table-1", "--data", "absent"), "--data absent: no such folder"),
+    (("reproduce", "table-1", "--data", "."), "no file aircloak_output_cleaned"),
+    (("frobnicate",), "No such command 'frobnicate'"),
+]
+
+
+@pytest.mark.parametrize(("words", "complaint"), CASES, ids=str)
+def test_bad_input_is_one_line(run, files, tmp_path, words, complaint):
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    result = run(*words)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.count("\n") == 1
+    assert complaint in result.err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,0 +1,33 @@
+"""Fixtures: the folder of recorded answers, a PostgreSQL server, small worlds."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import countleak as cl
+from countleak.queries.arithmetic import numeric_server
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    folder = Path(os.environ.get("COUNTLEAK_SHARED", "../shared")).resolve()
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no recorded answers at {folder}; set COUNTLEAK_SHARED to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recorded(shared) -> dict[str, cl.targets.recorded.RecordedRange]:
+    return {r.name: r for r in cl.read_ranges(shared / "data" / "cohen-nissim")}
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    with numeric_server() as numeric:
+        yield numeric
+
+
+@pytest.fixture(scope="session")
+def bank() -> cl.People:
+    return cl.generated_bank(seed=7)

@@ -1,0 +1,141 @@
+import itertools
+from math import inf
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack
+
+from countleak import Bracket, Highs, Infeasible, Objective, Point, Problem, Status, certify
+
+
+def instance(seed, m, n, sigma=4.0):
+    rng = np.random.default_rng(seed)
+    A = rng.integers(0, 2, (m, n)).astype(np.int8)
+    return Problem(A, A @ rng.integers(0, 2, n) + np.round(rng.normal(0, sigma, m)))
+
+
+def primal(problem):
+    """(P) as scipy users write it:  min 1'(u + v)  s.t.  Ax + u - v = b,  u, v <= beta."""
+    m, n = problem.A.shape
+    return linprog(
+        np.repeat([0.0, 1.0], [n, 2 * m]),
+        A_eq=hstack([csr_array(problem.A.astype(float)), eye_array(m), -eye_array(m)]),
+        b_eq=problem.b,
+        bounds=[(0, 1)] * n + [(0, None if problem.bound == inf else problem.bound)] * (2 * m),
+        method="highs-ds",
+    )
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_dmt_equals_an_independent_formulation(seed):
+    rng = np.random.default_rng([seed, 1])
+    m, n, sigma = int(rng.integers(1, 300)), int(rng.integers(1, 40)), rng.choice([0.5, 4.0, 15.0])
+    problem = instance(seed, m, n, sigma)
+    certificate = certify(problem, Highs().solve(problem))
+    optimum = primal(problem).fun
+    assert abs(certificate.upper - optimum) <= 1e-9 * max(1.0, optimum)
+    assert certificate.gap <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_bounded_dmt_equals_an_independent_formulation_or_is_proven_infeasible(seed):
+    free = instance(seed, 120, 15)
+    largest = np.abs(free.residual(Highs().solve(free).x)).max()
+    problem = Problem(free.A, free.b, bound=largest * np.random.default_rng(seed).uniform(0.6, 1.0))
+    solution = Highs().solve(problem)
+    certificate, expected = certify(problem, solution), primal(problem)
+    if expected.status == 2:
+        assert isinstance(certificate, Infeasible)
+        assert certificate.margin > 0
+    else:
+        assert abs(certificate.upper - expected.fun) <= 1e-8 * max(1.0, expected.fun)
+        assert certificate.gap <= 1e-9
+        assert certificate.violation <= 1e-7
+
+
+def test_the_bound_is_at_work_in_those_cases():
+    kinds = set()
+    for seed in range(25):
+        free = instance(seed, 120, 15)
+        largest = np.abs(free.residual(Highs().solve(free).x)).max()
+        share = np.random.default_rng(seed).uniform(0.6, 1.0)
+        kinds.add(Highs().solve(Problem(free.A, free.b, bound=largest * share)).status)
+    assert kinds == {Status.OPTIMAL, Status.INFEASIBLE}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_dini_is_feasible_or_proven_not_to_be(seed):
+    problem = instance(seed, 150, 12)
+    for bound in (6.0, 9.0, 12.0, 20.0):
+        feasibility = Problem(problem.A, problem.b, Objective.NONE, bound)
+        solution = Highs().solve(feasibility)
+        certify(feasibility, solution)
+        expected = primal(Problem(problem.A, problem.b, bound=bound)).status
+        assert (solution.status is Status.INFEASIBLE) == (expected == 2)
+        assert solution.point is (None if solution.x is None else Point.VERTEX)
+
+
+def test_the_centre_is_stationary_and_the_vertex_is_not():
+    problem = instance(3, 150, 12)
+    feasibility = Problem(problem.A, problem.b, Objective.NONE, 14.0)
+    centre = Highs(point=Point.CENTRE).solve(feasibility)
+    assert centre.point is Point.CENTRE
+    certify(feasibility, centre)
+    x, r = centre.x, feasibility.residual(centre.x)
+    gradient = problem.A.T @ (1 / (14.0 - r) - 1 / (14.0 + r)) + 1 / x - 1 / (1 - x)
+    assert np.abs(gradient).max() < 1e-4
+    assert not np.allclose(Highs().solve(feasibility).x, x, atol=0.01)
+
+
+def test_a_set_without_interior_has_its_deepest_point():
+    A = np.eye(3, dtype=np.int8)
+    feasibility = Problem(A, np.array([0.0, 1.0, 0.5]), Objective.NONE, 0.0)
+    solution = Highs(point=Point.CENTRE).solve(feasibility)
+    assert np.allclose(solution.x, [0.0, 1.0, 0.5])
+
+
+@pytest.mark.parametrize("bound", [inf, 6.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_integer_programs_equal_enumeration(seed, bound):
+    relaxed = instance(seed, 40, 8, sigma=2.0)
+    problem = Problem(relaxed.A, relaxed.b, bound=bound, integer=True)
+    values = []
+    for bits in itertools.product((0, 1), repeat=8):
+        residual = np.abs(problem.residual(np.array(bits)))
+        if residual.max() <= bound:
+            values.append(residual.sum())
+    solution = Highs().solve(problem)
+    certificate = certify(problem, solution)
+    if not values:
+        assert isinstance(certificate, Infeasible)
+        return
+    assert isinstance(certificate, Bracket)
+    assert certificate.upper == pytest.approx(min(values))
+    assert certificate.claimed == pytest.approx(min(values), rel=1e-3)
+    assert certificate.lower <= certificate.claimed + 1e-6
+
+
+def test_an_integer_program_out_of_time_keeps_its_certified_bound():
+    relaxed = instance(0, 400, 60)
+    problem = Problem(relaxed.A, relaxed.b, integer=True)
+    solution = Highs(time_limit=0.05).solve(problem)
+    assert solution.status is Status.TIME_LIMIT
+    certificate = certify(problem, solution)
+    optimum = primal(relaxed).fun
+    assert certificate.lower == pytest.approx(optimum, rel=1e-9)
+    assert certificate.upper >= optimum
+
+
+def test_integer_infeasibility_of_the_tree_is_claimed_and_of_the_relaxation_proven():
+    A = np.ones((1, 2), dtype=np.int8)
+    half = Problem(A, np.array([0.5]), Objective.NONE, 0.1, integer=True)
+    assert certify(half, Highs().solve(half)) == Infeasible(0.0, proven=False)
+    far = Problem(A, np.array([9.0]), Objective.NONE, 0.1, integer=True)
+    assert certify(far, Highs().solve(far)).proven
+
+
+def test_read_only_arrays_are_left_alone():
+    problem = instance(0, 60, 8)
+    problem.A.flags.writeable = problem.b.flags.writeable = False
+    assert certify(problem, Highs().solve(problem)).gap < 1e-9

@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+
+from countleak import (
+    BoundedUniform,
+    Condition,
+    Gaussian,
+    InputError,
+    Laplace,
+    People,
+    RoundedToBase,
+    Simulated,
+    SimulatedDiffix,
+    TwoSubsets,
+    ask,
+    random_signs,
+    random_subsets,
+)
+
+MANY = np.full(40_000, 30.0)
+
+
+def noise(mechanism, seed=0):
+    return mechanism.release(MANY, np.random.SeedSequence(seed)).values - MANY
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "sd"),
+    [
+        # Rounding to whole numbers adds the variance of a uniform on [-1/2, 1/2].
+        (SimulatedDiffix(4.0), np.sqrt(16 + 1 / 12)),
+        (SimulatedDiffix(4.0, rounded=False), 4.0),
+        (Gaussian(2.5), 2.5),
+        (Laplace(2.5), 2.5),
+        # Uniform on the 2b + 1 whole numbers of [-b, b]: variance b (b + 1) / 3.
+        (BoundedUniform(5), np.sqrt(10.0)),
+    ],
+)
+def test_noise_has_mean_zero_and_the_stated_sd(mechanism, sd):
+    drawn = noise(mechanism)
+    # Five standard errors; the fourth moment of Laplace noise is 6, the largest here.
+    assert abs(drawn.mean()) < 5 * sd / 200
+    assert abs(drawn.std() / sd - 1) < 5 * np.sqrt(5) / 2 / 200
+
+
+def test_whole_numbers_where_promised():
+    assert (noise(SimulatedDiffix(4.0)) % 1 == 0).all()
+    assert (noise(SimulatedDiffix(4.0, rounded=False)) % 1 != 0).any()
+    assert set(np.unique(noise(BoundedUniform(2)))) == {-2, -1, 0, 1, 2}
+
+
+def test_low_counts_are_suppressed_by_a_noisy_threshold():
+    counts = np.repeat(np.arange(8.0), 5000)
+    released = SimulatedDiffix(4.0).release(counts, np.random.SeedSequence(1)).released
+    share = released.reshape(8, 5000).mean(axis=1)
+    # The threshold is max(2, N(4, 0.5)): 3 passes with Phi(-2) = .023, 4 with 1/2, 5 with .977.
+    assert np.allclose(share, [0, 0, 0, 0.0228, 0.5, 0.9772, 1, 1], atol=0.03)
+    assert share[0] == share[1] == 0
+
+
+def test_each_part_has_a_switch_that_leaves_the_others_alone():
+    counts = np.repeat(np.arange(8.0), 100)
+    seed = 3
+    full = SimulatedDiffix(4.0).release(counts, np.random.SeedSequence(seed))
+    open_ = SimulatedDiffix(4.0, suppressing=False).release(counts, np.random.SeedSequence(seed))
+    free = SimulatedDiffix(4.0, suppressing=False, clamped=False).release(
+        counts, np.random.SeedSequence(seed)
+    )
+    assert not full.released.all()
+    assert open_.released.all()
+    assert np.array_equal(full.values[full.released], open_.values[full.released])
+    assert open_.values.min() == 0
+    assert np.array_equal(np.maximum(free.values, 0), open_.values)
+    assert free.values.min() < 0
+
+
+@pytest.mark.parametrize("base", [3, 5, 10])
+def test_rounding_to_a_base(base):
+    counts = np.arange(1000.0)
+    fixed = RoundedToBase(base).release(counts, np.random.SeedSequence(0)).values
+    drawn = RoundedToBase(base, random=True).release(counts, np.random.SeedSequence(0)).values
+    assert (fixed % base == 0).all()
+    assert np.abs(fixed - counts).max() <= base / 2
+    assert (drawn % base == 0).all()
+    assert np.abs(drawn - counts).max() < base
+    # Random rounding is right on average: SD at most base/2 a count.
+    assert abs((drawn - counts).mean()) < 5 * base / 2 / np.sqrt(1000)
+
+
+def target(mechanism, seed=0):
+    people = People(np.arange(100, 140), {"s": np.tile(["a", "b"], 20)})
+    return Simulated(people, Condition.parse("s = a"), mechanism, seed)
+
+
+def test_a_run_replays_bit_for_bit_whole_or_resumed():
+    queries = random_subsets(np.arange(100, 140), 60, np.random.default_rng(0))
+    whole = ask(queries, target(SimulatedDiffix(4.0)))
+    (part,) = target(SimulatedDiffix(4.0)).answer(queries, np.array([7, 50]))
+    assert np.array_equal(part.values, whole.values[[7, 50]], equal_nan=True)
+    assert not np.array_equal(
+        whole.values, ask(queries, target(SimulatedDiffix(4.0), 1)).values, equal_nan=True
+    )
+
+
+def test_ids_that_are_not_there_count_as_nobody():
+    queries = random_subsets(np.arange(120, 160), 50, np.random.default_rng(0))
+    counted = ask(queries, target(RoundedToBase(2))).values
+    present = (np.arange(120, 160) < 140) & (np.arange(120, 160) % 2 == 0)
+    assert np.array_equal(counted, 2 * np.floor(queries.dot(present.astype(float)) / 2 + 0.5))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "sd"), [(Gaussian(4.0), 4.0), (TwoSubsets(Gaussian(4.0)), 4.0 * np.sqrt(2))]
+)
+def test_sign_queries_carry_the_noise_of_one_answer_or_of_two(mechanism, sd):
+    queries = random_signs(np.arange(100, 140), 20_000, np.random.default_rng(0))
+    secret = (np.arange(100, 140) % 2 == 0).astype(float)
+    residual = ask(queries, target(mechanism)).values - queries.dot(secret)
+    assert abs(residual.std() / sd - 1) < 5 / np.sqrt(2 * 20_000)
+
+
+def test_two_subsets_are_suppressed_when_either_half_is():
+    queries = random_signs(np.arange(100, 120), 500, np.random.default_rng(0))
+    answers = ask(queries, target(TwoSubsets(SimulatedDiffix(4.0))))
+    assert 0 < answers.released.sum() < 500
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: SimulatedDiffix(0.0),
+        lambda: Gaussian(-1.0),
+        lambda: Laplace(float("nan")),
+        lambda: BoundedUniform(0),
+        lambda: RoundedToBase(1),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(build):
+    with pytest.raises(InputError, match=r"must be|needs a"):
+        build()

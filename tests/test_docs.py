@@ -1,0 +1,40 @@
+"""Every verb has help and a docs page; every page is linked; no link is broken."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from countleak.cli import app
+from countleak.experiments.catalogue import CATALOGUE
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+VERBS = get_command(app).commands
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_and_option_has_help_and_a_section_in_the_docs(verb):
+    command = VERBS[verb]
+    assert command.help
+    for option in command.params:
+        if option.name != "help":
+            assert option.help, f"{verb} {option.name}"
+    assert f"## countleak {verb}" in (ROOT / "docs" / "commands.md").read_text()
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_experiment_is_told_in_the_docs(name):
+    assert f"reproduce {name}" in (ROOT / "docs" / "paper.md").read_text()
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readme_links_every_page():
+    readme = (ROOT / "README.md").read_text()
+    assert all(f"docs/{page.name}" in readme for page in PAGES)

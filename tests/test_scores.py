@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from countleak import Guess, ShapeError, score, wilson
+
+IDS = np.arange(10)
+SECRET = np.array([1, 1, 1, 0, 0, 0, 0, 0, 0, 0], dtype=np.int8)
+
+
+def guess(values, claimed=None):
+    claimed = np.ones(10, bool) if claimed is None else claimed
+    return Guess(IDS, np.array(values, dtype=np.int8), claimed, np.zeros(10))
+
+
+def test_a_score_by_hand():
+    found = score(guess([1, 1, 0, 1, 0, 0, 0, 0, 0, 0]), SECRET)
+    assert (found.right, found.wrong, found.claims) == (8, 2, 10)
+    assert (found.false_negatives, found.false_positives) == (1, 1)
+    assert found.accuracy == 0.8
+    assert found.baseline == 0.7
+    assert found.kappa == pytest.approx(100 * (0.8 - 0.7) / 0.3)
+    assert found.alpha(known=10) == pytest.approx(10 / 11)
+    assert found.alpha(known=0) == 10
+
+
+def test_only_claims_count():
+    found = score(guess([1] * 10, claimed=IDS < 2), SECRET)
+    assert (found.accuracy, found.claims) == (1.0, 2)
+
+
+def test_no_claim_is_no_accuracy_at_all():
+    found = score(guess([0] * 10, claimed=np.zeros(10, bool)), SECRET)
+    assert found.accuracy is None
+    assert found.interval() is None
+    assert found.kappa is None
+
+
+def test_wilson_by_the_book():
+    # 81 of 263, z = 1.96: (.2553, .3662), a textbook example (Newcombe 1998).
+    low, high = wilson(81, 263)
+    assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
+    assert wilson(10, 10)[1] == 1.0
+    assert wilson(0, 10)[0] == 0.0
+
+
+def test_wilson_covers():
+    rng = np.random.default_rng(0)
+    for rate in (0.1, 0.5, 0.95):
+        hits = [wilson(k, 60) for k in rng.binomial(60, rate, 2000).tolist()]
+        covered = np.mean([low <= rate <= high for low, high in hits])
+        assert 0.92 < covered < 0.985
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ShapeError, match="a guess about 10 people, but 3 secrets"):
+        score(guess([0] * 10), SECRET[:3])
