@@ -43,10 +43,10 @@ def test_any_x_and_any_y_bracket_the_optimum(seed, bound, stretch):
         return
     optimum = np.abs(problem.residual(best.x)).sum()
     rng = np.random.default_rng(seed)
-    loose = Solution(best.x, stretch * rng.uniform(-1, 1, 30), Status.OPTIMAL, 0, 0.0)
+    loose = Solution(best.x, stretch * rng.uniform(-1, 1, 30), Status.OPTIMAL, 0, 0.0, "nobody")
     assert certify(problem, loose).lower <= optimum + 1e-9
     if bound == inf:
-        loose = Solution(rng.uniform(-1, 2, 8), best.y, Status.OPTIMAL, 0, 0.0)
+        loose = Solution(rng.uniform(-1, 2, 8), best.y, Status.OPTIMAL, 0, 0.0, "nobody")
         assert certify(problem, loose).upper >= optimum - 1e-9
 
 
@@ -90,15 +90,17 @@ def test_a_false_claim_does_not_pass():
     A, b = instance(0)
     easy = Problem(A, b, Objective.NONE, bound=100.0)
     with pytest.raises(SolverError, match="does not hold"):
-        certify(easy, Solution(None, np.ones(30), Status.INFEASIBLE, 0, 0.0))
+        certify(easy, Solution(None, np.ones(30), Status.INFEASIBLE, 0, 0.0, "nobody"))
     with pytest.raises(SolverError, match="gives no proof"):
-        certify(easy, Solution(None, None, Status.INFEASIBLE, 0, 0.0))
+        certify(easy, Solution(None, None, Status.INFEASIBLE, 0, 0.0, "nobody"))
     tight = Problem(A, b, Objective.NONE, bound=0.1)
     with pytest.raises(SolverError, match="exceeds its bound"):
-        certify(tight, Solution(np.full(8, 0.5), None, Status.FEASIBLE, 0, 0.0))
+        certify(tight, Solution(np.full(8, 0.5), None, Status.FEASIBLE, 0, 0.0, "nobody"))
     with pytest.raises(SolverError, match="no feasible point"):
-        certify(tight, Solution(None, None, Status.TIME_LIMIT, 0, 0.0))
-    wrong = certify(Problem(A, b), Solution(np.zeros(8), np.zeros(30), Status.OPTIMAL, 0, 0.0))
+        certify(tight, Solution(None, None, Status.TIME_LIMIT, 0, 0.0, "nobody"))
+    wrong = certify(
+        Problem(A, b), Solution(np.zeros(8), np.zeros(30), Status.OPTIMAL, 0, 0.0, "nobody")
+    )
     assert wrong.gap == pytest.approx(1.0)
 
 
@@ -108,7 +110,7 @@ def test_the_kinds_of_certificates():
     for bound, kind in ((100.0, FeasiblePoint), (0.1, Infeasible)):
         problem = Problem(A, b, Objective.NONE, bound)
         assert isinstance(certify(problem, Highs().solve(problem)), kind)
-    open_ = certify(Problem(A, b), Solution(None, None, Status.TIME_LIMIT, 0, 0.0))
+    open_ = certify(Problem(A, b), Solution(None, None, Status.TIME_LIMIT, 0, 0.0, "nobody"))
     assert open_ == Bracket(0.0, inf)
 
 

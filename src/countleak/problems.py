@@ -1,12 +1,12 @@
 r"""The programs of the attack, stated once, and the certificates of their solutions.
 
-    minimise  sum_i |b - Ax|_i   over  0 <= x <= 1,  |b - Ax|_i <= beta                    (P)
-    maximise  b'y - beta sum_i max(0, |y_i| - 1) - sum_j max(0, (A'y)_j)   over y          (D)
+    minimise  sum_i w_i |b - Ax|_i   over  0 <= x <= 1,  |b - Ax|_i <= beta                (P)
+    maximise  b'y - beta sum_i max(0, |y_i| - w_i) - sum_j max(0, (A'y)_j)   over y        (D)
     find x    with  0 <= x <= 1,  |b - Ax|_i <= beta                                       (F)
 
-With beta infinite (P) is the program of Dwork, McSherry and Talwar and (D) demands |y| <= 1;
-with beta = 5 sigma it is the one used in the Aircloak challenge; (F) is Dinur and Nissim's. Any x
-that is feasible bounds the optimum of (P) from above, any y from below. A y with
+With beta infinite and weights 1 (P) is the program of Dwork, McSherry and Talwar, and (D) demands
+|y| <= w; with beta = 5 sigma it is the one used in the Aircloak challenge; (F) is Dinur and
+Nissim's. Any feasible x bounds the optimum of (P) from above, any y from below. A y with
 
     b'y - beta sum_i |y_i| - sum_j max(0, (A'y)_j) > 0                                     (I)
 
@@ -16,6 +16,7 @@ proves that (F), and so (P), has no solution. With x restricted to {0, 1} every 
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from math import inf
 from typing import Protocol
 
@@ -36,13 +37,17 @@ class Objective(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """(P) or (F): ``A`` (m, n), one row a released answer; ``b`` (m,) and ``bound`` in people."""
+    """(P) or (F): ``A`` (m, n), one row a released answer; ``b`` (m,) and ``bound`` in people.
+
+    ``weights`` (m,), positive, say how much each residual costs; without them all cost the same.
+    """
 
     A: NDArray[np.int8] | NDArray[np.float64]
     b: NDArray[np.float64]
     objective: Objective = Objective.L1
     bound: float = inf
     integer: bool = False
+    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         m, n = self.A.shape
@@ -54,6 +59,15 @@ class Problem:
             raise InputError("an answer is not a finite number; mark it suppressed or leave it out")
         if not self.bound >= 0:
             raise InputError(f"the bound on residuals is {self.bound:g}; it cannot be negative")
+        if self.weights is not None and self.weights.shape != (m,):
+            raise ShapeError(f"{m} queries but {self.weights.size} weights")
+        if self.weights is not None and not (np.isfinite(self.weights) & (self.weights > 0)).all():
+            raise InputError("a weight is not a positive number; leave such queries out")
+
+    @cached_property
+    def w(self) -> NDArray[np.float64]:
+        """The weights (m,), 1 unless given."""
+        return np.ones(self.b.size) if self.weights is None else self.weights
 
     def relaxed(self) -> "Problem":
         """The same program without the demand that x be whole."""
@@ -159,8 +173,8 @@ class Point(Enum):
 class Solution:
     """``x`` (n,) for (P) or (F) and ``y`` (m,) for (D) or (I), as far as ``status`` says.
 
-    ``x`` is missing when there is none, ``y`` when none was needed. ``point`` names the rule
-    that picked x for (F); ``claimed`` is the bound of an integer program's search tree.
+    ``x`` is missing when there is none, ``y`` when none was needed. ``solver`` says who solved it,
+    ``point`` which rule picked x for (F), ``claimed`` the bound of an integer program's tree.
     """
 
     x: NDArray[np.float64] | None
@@ -168,6 +182,7 @@ class Solution:
     status: Status
     iterations: int
     seconds: float
+    solver: str
     point: Point | None = None
     claimed: float | None = None
 
@@ -228,14 +243,14 @@ def certify(problem: Problem, solution: Solution, tolerance: float = 1e-6) -> Ce
     if solution.x is None:
         return Bracket(lower, inf, claimed=solution.claimed)
     x = _inside(solution.x)
-    upper = float(np.abs(problem.residual(x)).sum())
+    upper = float(problem.w @ np.abs(problem.residual(x)))
     return Bracket(lower, upper, _violation(problem, x, tolerance), solution.claimed)
 
 
 def dual_bound(problem: Problem, y: NDArray[np.float64]) -> float:
     """The objective of (D): below the optimum of (P) whatever y."""
-    y = np.clip(y, -1.0, 1.0) if problem.bound == inf else y
-    beyond = np.maximum(0.0, np.abs(y) - 1.0).sum()
+    y = np.clip(y, -problem.w, problem.w) if problem.bound == inf else y
+    beyond = np.maximum(0.0, np.abs(y) - problem.w).sum()
     excess = problem.bound * beyond if beyond else 0.0
     return float(problem.b @ y - excess - np.maximum(0.0, problem.transposed(y)).sum())
 

@@ -64,7 +64,7 @@ class Sloppy:
 
     def solve(self, problem):
         m, n = problem.A.shape
-        return Solution(np.full(n, 0.5), np.zeros(m), Status.OPTIMAL, 0, 0.0)
+        return Solution(np.full(n, 0.5), np.zeros(m), Status.OPTIMAL, 0, 0.0, "nobody")
 
 
 def test_a_wide_gap_is_an_error_whatever_the_solver_says():

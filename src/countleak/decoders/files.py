@@ -39,6 +39,7 @@ def basis(guess: Guess) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if guess.solution is not None:
         found |= {
+            "solver": guess.solution.solver,
             "status": guess.solution.status.name.lower(),
             "iterations": guess.solution.iterations,
             "seconds": round(guess.solution.seconds, 6),

@@ -17,6 +17,7 @@ from countleak.errors import SolverError
 from countleak.problems import Objective, Point, Problem, Solution, Status
 from countleak.solvers.centre import analytic_centre
 
+NAME = "HiGHS"
 _INFINITY = highspy.kHighsInf
 
 
@@ -42,17 +43,17 @@ class Highs:
         return self._dual(problem, begin)
 
     def _dual(self, problem: Problem, begin: float) -> Solution:
-        """(D) as  min 1't - b'y  s.t.  t - A'y >= 0,  t >= 0,  |y| <= 1;  x prices the rows.
+        """(D) as  min 1't - b'y  s.t.  t - A'y >= 0,  t >= 0,  |y| <= w;  x prices the rows.
 
-        A finite beta lets y leave [-1, 1] at a price. Few rows ever need that: they get their
+        A finite beta lets y leave [-w, w] at a price. Few rows ever need that: they get their
         columns when x first breaks their bound, and the simplex goes on from where it was.
         """
-        m, n = problem.A.shape
-        A = csr_array(problem.A)
+        n = problem.A.shape[1]
+        A, w = csr_array(problem.A), problem.w
         model = self._model(
             hstack([-A.T, eye_array(n)], format="csc"),
             cost=np.concatenate([-problem.b, np.ones(n)]),
-            columns=(np.repeat([-1.0, 0.0], [m, n]), np.repeat([1.0, _INFINITY], [m, n])),
+            columns=(np.append(-w, np.zeros(n)), np.append(w, np.full(n, _INFINITY))),
             rows=(np.zeros(n), np.full(n, _INFINITY)),
         )
         freed = np.empty(0, dtype=np.int64)
@@ -62,7 +63,9 @@ class Highs:
             iterations += _iterations(model)
             if model.getModelStatus() == highspy.HighsModelStatus.kUnbounded:
                 y = _assemble(problem, freed, np.array(model.getPrimalRay()[2]))
-                return Solution(None, y, Status.INFEASIBLE, iterations, perf_counter() - begin)
+                return Solution(
+                    None, y, Status.INFEASIBLE, iterations, perf_counter() - begin, NAME
+                )
             solution = model.getSolution()
             x, columns = np.array(solution.row_dual), np.array(solution.col_value)
             broken = np.abs(problem.residual(x)) > problem.bound + self.tolerance
@@ -73,7 +76,7 @@ class Highs:
             _free(model, A[new], problem.b[new], problem.bound)
             freed = np.concatenate([freed, new])
         y = _assemble(problem, freed, columns)
-        return Solution(x, y, _status(model), iterations, perf_counter() - begin)
+        return Solution(x, y, _status(model), iterations, perf_counter() - begin, NAME)
 
     def _feasible(self, problem: Problem, begin: float) -> Solution:
         """(F) as ranged rows  b - beta <= Ax <= b + beta  with nothing to minimise."""
@@ -81,13 +84,14 @@ class Highs:
         model.run()
         if model.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
             y = np.array(model.getDualRay()[2])
-            return Solution(None, y, Status.INFEASIBLE, _iterations(model), perf_counter() - begin)
+            seconds = perf_counter() - begin
+            return Solution(None, y, Status.INFEASIBLE, _iterations(model), seconds, NAME)
         x = np.array(model.getSolution().col_value)
         status = Status.FEASIBLE if _status(model) is Status.OPTIMAL else _status(model)
         if self.point is Point.CENTRE and status is Status.FEASIBLE:
             x = analytic_centre(problem, self._deepest(problem))
         iterations = _iterations(model)
-        return Solution(x, None, status, iterations, perf_counter() - begin, self.point)
+        return Solution(x, None, status, iterations, perf_counter() - begin, NAME, self.point)
 
     def _deepest(self, problem: Problem) -> NDArray[np.float64]:
         """The x that stays farthest, by a common depth, from every bound of (F)."""
@@ -121,7 +125,7 @@ class Highs:
             beta = _INFINITY if problem.bound == inf else problem.bound
             model = self._model(
                 hstack([csr_array(problem.A), eye_array(m), -eye_array(m)], format="csc"),
-                cost=np.repeat([0.0, 1.0], [n, 2 * m]),
+                cost=np.concatenate([np.zeros(n), problem.w, problem.w]),
                 columns=(np.zeros(n + 2 * m), np.repeat([1.0, beta], [n, 2 * m])),
                 rows=(problem.b, problem.b),
             )
@@ -142,6 +146,7 @@ class Highs:
             status,
             int(info.mip_node_count),
             perf_counter() - begin,
+            NAME,
             self.point if problem.objective is Objective.NONE and x is not None else None,
             float(info.mip_dual_bound) if problem.objective is Objective.L1 else None,
         )
@@ -187,7 +192,7 @@ class Highs:
 
 
 def _free(model: highspy.Highs, A: csr_array, b: NDArray[np.float64], bound: float) -> None:
-    """Two neighbouring columns a row: y above 1 at the price beta - b, below -1 at beta + b."""
+    """Two neighbouring columns a row: y above w at the price beta - b, below -w at beta + b."""
     pairs = csr_array(kron(A, [[-1.0], [1.0]]))
     k = 2 * b.size
     model.addCols(
@@ -205,7 +210,7 @@ def _free(model: highspy.Highs, A: csr_array, b: NDArray[np.float64], bound: flo
 def _assemble(
     problem: Problem, freed: NDArray[np.int64], columns: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """y (m,) from the columns of the dual LP: its part in [-1, 1] and what leaves it."""
+    """y (m,) from the columns of the dual LP: its part in [-w, w] and what leaves it."""
     m, n = problem.A.shape
     y = columns[:m].copy()
     above, below = columns[m + n :].reshape(-1, 2).T
