@@ -9,7 +9,7 @@ QUERIES = random_subsets(np.arange(10), 5, np.random.default_rng(0))
 
 def journal(tmp_path, *batches):
     path = tmp_path / "answers.jsonl"
-    book = Journal(path, QUERIES)
+    book = Journal(path, QUERIES, "a system")
     for batch in batches:
         book.append(batch)
     return path
@@ -58,7 +58,7 @@ def test_a_killed_journal_goes_on_where_it_stopped(tmp_path):
     path = journal(tmp_path, FIRST)
     with path.open("a") as file:
         file.write('{"query":1,"ans')
-    book = Journal(path, QUERIES)
+    book = Journal(path, QUERIES, "a system")
     assert book.open_queries().tolist() == [1, 2, 4]
     book.append(REST)
     assert len(read_answers(path, QUERIES)) == 5
@@ -77,7 +77,21 @@ def test_answers_to_other_queries_are_refused(tmp_path):
     with pytest.raises(InputError, match="answers to other queries"):
         read_answers(path, others)
     with pytest.raises(InputError, match="answers to other queries"):
-        Journal(path, others)
+        Journal(path, others, "a system")
+
+
+def test_a_journal_does_not_go_on_with_another_system(tmp_path):
+    path = journal(tmp_path, FIRST)
+    with pytest.raises(InputError, match="came from 'a system', not from 'another'"):
+        Journal(path, QUERIES, "another")
+
+
+def test_a_journal_knows_what_is_open_and_refuses_to_answer_twice(tmp_path):
+    book = Journal(tmp_path / "answers.jsonl", QUERIES, "a system")
+    book.append(FIRST)
+    assert book.open_queries().tolist() == [1, 2, 4]
+    with pytest.raises(InputError, match="answered twice"):
+        book.append(FIRST)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +100,7 @@ def test_answers_to_other_queries_are_refused(tmp_path):
         ('{"query":1,"answer":"n/a"}', "line 4: answer is 'n/a', expected a number"),
         ('{"query":1,"answer":NaN}', "line 4: answer is nan, expected a number"),
         ('{"query":1,"answer":true}', "line 4: answer is True"),
+        ('{"query":1,"answer":1e300}', "line 4: answer is 1e[+]300, expected a number"),
         ('{"query":9,"answer":1}', "line 4: query is 9, expected a position from 0 to 4"),
         ('{"query":0,"answer":1}', "line 4: query 0 was answered on line 2"),
     ],

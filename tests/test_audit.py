@@ -42,7 +42,7 @@ def test_what_was_answered_before_a_failure_is_kept_and_not_asked_again(tmp_path
     path = tmp_path / "answers.jsonl"
     heard = []
     with pytest.raises(ConnectionError):
-        ask_into(path, QUERIES, Failing(target, 7), heard.append)
+        ask_into(path, QUERIES, Failing(target, 7), "simulated", heard.append)
     assert heard == [0] + [20] * 7
     asked = []
 
@@ -51,6 +51,6 @@ def test_what_was_answered_before_a_failure_is_kept_and_not_asked_again(tmp_path
             asked.extend(positions.tolist())
             yield from target.answer(queries, positions)
 
-    resumed = ask_into(path, QUERIES, Watching())
+    resumed = ask_into(path, QUERIES, Watching(), "simulated")
     assert asked == list(range(140, 500))
     assert np.array_equal(resumed.values, ask(QUERIES, target).values, equal_nan=True)

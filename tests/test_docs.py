@@ -11,7 +11,12 @@ from countleak.experiments.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-VERBS = get_command(app).commands
+GROUP = get_command(app)
+VERBS = {
+    f"{verb} {inner}".strip(): command
+    for verb, outer in GROUP.commands.items()
+    for inner, command in getattr(outer, "commands", {"": outer}).items()
+}
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -20,6 +20,12 @@ def test_csv_reads_back_as_written(tmp_path, bank):
         assert np.array_equal(again.columns[name], values)
 
 
+def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"\xef\xbb\xbfid,s\n1,A\n2,B\n")
+    assert read_people(path, "id").ids.tolist() == [1, 2]
+
+
 def test_ids_are_sorted_and_columns_typed(tmp_path):
     people = read_people(write(tmp_path, "name,uid,debt\nb,7,1.5\na,3,2\n"), "uid")
     assert people.ids.tolist() == [3, 7]
@@ -36,6 +42,10 @@ def test_ids_are_sorted_and_columns_typed(tmp_path):
         ("id,s\n1,A\n1,B\n", "line 3: id 1 stood on line 2 already"),
         ("id,s\nx,A\n1,B\n", "line 2: id is 'x'"),
         ("id,s\n1,A\n2\n", "line 3: 1 fields where the header has 2"),
+        ("id,s\n\n\n1,A\n2\n", "line 5: 1 fields where the header has 2"),
+        ("id,s\n1,A\n99999999999999999999,B\n", "line 3: id is '99999999999999999999'"),
+        ('id,s\n1,A\n2,"B\n', "not CSV"),
+        ("id,s,s\n1,A,B\n2,B,C\n", "two columns have the same name"),
     ],
 )
 def test_bad_csv_is_refused_with_the_line(tmp_path, text, complaint):
@@ -51,6 +61,7 @@ def test_bad_csv_is_refused_with_the_line(tmp_path, text, complaint):
         ("status <> C", [1, 0, 0]),
         ("amount >= 20", [0, 1, 1]),
         ("amount < 20", [1, 0, 0]),
+        ("amount > 20.5", [0, 0, 1]),
     ],
 )
 def test_secret_bits_of_a_condition(text, bits):
@@ -80,6 +91,10 @@ def test_people_must_be_two_unique_and_complete():
         People(np.array([1]), {})
     with pytest.raises(InputError, match="more than once"):
         People(np.array([1, 1]), {})
+    with pytest.raises(InputError, match="ascending"):
+        People(np.array([2, 1]), {})
+    with pytest.raises(InputError, match="cannot stand in SQL"):
+        People(np.array([1, 2]), {}, "id; DROP TABLE loans")
     with pytest.raises(ShapeError, match="2 ids but 3 values of a"):
         People(np.array([1, 2]), {"a": np.array([1, 2, 3])})
 
@@ -105,5 +120,5 @@ def test_the_generated_census_starts_at_1000():
     census = generated_census(100, seed=3)
     assert census.ids.tolist() == list(range(1000, 1100))
     assert set(census.columns["sex"].tolist()) == {0, 1}
-    with pytest.raises(InputError, match="at least 2"):
+    with pytest.raises(InputError, match="from 2 to 10 million"):
         generated_census(1)

@@ -37,6 +37,8 @@ from countleak.problems import (
 )
 from countleak.solvers import Solver
 from countleak.solvers.highs import Highs
+from countleak.solvers.interior import InteriorPoint
+from countleak.solvers.auto import Auto
 from countleak.decoders import Decoder, Guess
 from countleak.decoders.rounding import Rounding
 from countleak.scores import Score, score, wilson
@@ -65,7 +67,7 @@ __all__ = [
     "Recorded", "read_log", "read_ranges",
     "BoundedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
     "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",
-    "Solver", "Highs",
+    "Solver", "Highs", "InteriorPoint", "Auto",
     "Decoder", "Guess", "Rounding",
     "Score", "score", "wilson",
     "Reconstruction", "ask", "ask_into", "reconstruct",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +19,9 @@ from countleak.records import (
     start_journal,
 )
 
+# No count of people is larger; one such answer would drown every other in a sum of residuals.
+LARGEST = 1e10
+
 
 @dataclass(frozen=True, eq=False)
 class Answers:
@@ -34,16 +36,19 @@ class Answers:
     released: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
+        if self.query.min(initial=0) < 0:
+            raise InputError(f"an answer to query {self.query.min()}; positions start at 0")
         if not self.query.shape == self.values.shape == self.released.shape:
             raise ShapeError(
                 f"{self.query.size} positions, {self.values.size} values and "
                 f"{self.released.size} marks of release; an answer has one of each"
             )
-        wrong = np.flatnonzero(self.released & ~np.isfinite(self.values))
+        # NaN compares false, so it is among the wrong ones.
+        wrong = np.flatnonzero(self.released & ~(np.abs(self.values) < LARGEST))
         if wrong.size:
             raise InputError(
                 f"the answer to query {self.query[wrong[0]]} is {self.values[wrong[0]]}, "
-                "expected a number; mark it suppressed or leave it out"
+                "expected a count; mark it suppressed or leave it out"
             )
 
     def __len__(self) -> int:
@@ -82,28 +87,40 @@ class Answers:
 
 
 class Journal:
-    """A file of answers that grows as they come in and knows which queries are still open."""
+    """A file of answers that grows as they come in and knows which queries are still open.
 
-    def __init__(self, path: Path, queries: Queries):
-        """Open or start the journal of ``queries`` at ``path``."""
+    ``system`` describes who answers, in words; a journal goes on with that system or not at all.
+    """
+
+    def __init__(self, path: Path, queries: Queries, system: str):
+        """Open or start the journal of ``queries`` to ``system`` at ``path``."""
         self.path = path
-        self._answered = Answers.join([])
+        self._open = np.ones(len(queries), dtype=np.bool_)
         if path.exists():
             records = read_records(path, "answers", drop_torn=True)
             _check_plan(records, queries)
-            self._answered = _parse_answers(records, len(queries))
+            if records.header.get("system") != system:
+                raise records.fault(
+                    1,
+                    f"these answers came from {records.header.get('system')!r}, not from "
+                    f"{system!r}; name a new file",
+                )
+            self._open[_parse_answers(records, len(queries)).query] = False
             mend_journal(path)
         else:
-            start_journal(path, "answers", {"plan": queries.digest, "queries": len(queries)})
-        self._total = len(queries)
+            header = {"plan": queries.digest, "queries": len(queries), "system": system}
+            start_journal(path, "answers", header)
 
     def open_queries(self) -> NDArray[np.int64]:
         """Positions of the queries that have no answer yet."""
-        return np.setdiff1d(np.arange(self._total), self._answered.query)
+        return np.flatnonzero(self._open)
 
     def append(self, batch: Answers) -> None:
         """Add a batch; it is on disk when this returns."""
+        if not self._open[batch.query].all():
+            raise InputError(f"{self.path}: a query was answered twice; keep one answer a query")
         append_records(self.path, (_record(*answer) for answer in _rows(batch)))
+        self._open[batch.query] = False
 
 
 def read_answers(path: Path, queries: Queries, *, partial: bool = False) -> Answers:
@@ -142,12 +159,12 @@ def _parse_answers(records: Records, total: int) -> Answers:
         seen[position] = line
         if record.get("suppressed") is True:
             values.append(np.nan)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        elif isinstance(value, int | float) and value is not True and abs(value) < LARGEST:
             values.append(float(value))
         else:
             raise records.fault(
                 line,
-                f"answer is {value!r}, expected a number; remove the line or mark it "
+                f"answer is {repr(value)[:30]}, expected a number; remove the line or mark it "
                 '"suppressed": true',
             )
     answered = np.array(values, dtype=np.float64)

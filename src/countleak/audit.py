@@ -37,13 +37,18 @@ def ask(queries: Queries, target: Target) -> Answers:
 
 
 def ask_into(
-    path: Path, queries: Queries, target: Target, progress: Callable[[int], None] = lambda k: None
+    path: Path,
+    queries: Queries,
+    target: Target,
+    system: str,
+    progress: Callable[[int], None] = lambda k: None,
 ) -> Answers:
     """The same, journalled at ``path`` as answers come in; goes on where a journal stopped.
 
-    ``progress`` hears how many answers each batch brought, those of the journal first.
+    ``system`` describes the target and stands in the journal, which is not continued with any
+    other. ``progress`` hears how many answers each batch brought, those of the journal first.
     """
-    journal = Journal(path, queries)
+    journal = Journal(path, queries, system)
     still_open = journal.open_queries()
     progress(len(queries) - still_open.size)
     batches: Iterator[Answers] = target.answer(queries, still_open) if still_open.size else iter(())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.bench.solvers import OURS, Row, growth
 from countleak.errors import MissingExtra
 from countleak.scores import Score
 
@@ -21,10 +22,7 @@ def draw_leak(
     path: Path,
 ) -> None:
     """Draw how the leak grows with the queries, and where each person's x (n,) ended up."""
-    try:
-        import altair as alt
-    except ImportError:
-        raise MissingExtra("drawing", "report") from None
+    alt = _altair()
     curve = [_point(m, score) for m, score in growth]
     base = alt.Chart(alt.Data(values=curve)).encode(
         x=alt.X("queries:Q", title="queries answered", axis=alt.Axis(grid=False))
@@ -85,6 +83,46 @@ def draw_leak(
     )
     chart = alt.hconcat(left, right).properties(title=alt.TitleParams(title, anchor="start"))
     _save(chart.configure_view(stroke=None).configure_axis(labelColor="#444"), path)
+
+
+def draw_growth(rows: Sequence[Row], path: Path) -> None:
+    """Draw each solver's median time against n, on logarithmic scales, with the fitted exponent."""
+    alt = _altair()
+    points = [
+        {
+            "n": row.n,
+            "milliseconds": 1000 * row.median_seconds,
+            "solver": _legend(rows, row.solver, row.threads),
+            "ours": row.solver == OURS,
+        }
+        for row in rows
+    ]
+    chart = (
+        alt.Chart(alt.Data(values=points))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("n:Q", scale=alt.Scale(type="log"), title="people n"),
+            y=alt.Y("milliseconds:Q", scale=alt.Scale(type="log"), title="milliseconds, median"),
+            color=alt.Color("solver:N", title=None, sort=None),
+            strokeWidth=alt.condition("datum.ours", alt.value(4), alt.value(1.5)),
+        )
+        .properties(width=460, height=340, title="From problem to certified solution")
+    )
+    _save(chart, path)
+
+
+def _legend(rows: Sequence[Row], solver: str, threads: int) -> str:
+    exponent = growth(rows, solver, threads)
+    fitted = f", ~ n^{exponent:.1f}" if exponent is not None else ""
+    return f"{solver}{fitted}" if threads == 1 else f"{solver}, {threads} threads{fitted}"
+
+
+def _altair() -> Any:
+    try:
+        import altair
+    except ImportError:
+        raise MissingExtra("drawing", "report") from None
+    return altair
 
 
 def _point(queries: int, found: Score) -> dict[str, Any]:

@@ -58,14 +58,17 @@ class People:
     id_column: str = "client_id"
 
     def __post_init__(self) -> None:
+        if not re.fullmatch(r"[^\W\d]\w*", self.id_column):
+            raise InputError(f"id column {self.id_column!r} cannot stand in SQL; rename it")
         if self.ids.size < 2:
             raise InputError(
                 f"{self.ids.size} people, but a reconstruction needs at least 2; check the file "
                 "or widen the id range"
             )
-        repeated = self.ids[1:][np.diff(np.sort(self.ids)) == 0]
-        if repeated.size:
-            raise InputError(f"{repeated.size} ids occur more than once; keep one row a person")
+        if (np.diff(self.ids) == 0).any():
+            raise InputError("an id occurs more than once; keep one row a person")
+        if (np.diff(self.ids) < 0).any():
+            raise InputError("the ids are not in ascending order; sort the people by id")
         for name, values in self.columns.items():
             if values.shape != self.ids.shape:
                 raise ShapeError(f"{self.ids.size} ids but {values.size} values of {name}")
@@ -81,12 +84,14 @@ class People:
                 f"{', '.join(self.columns) or 'none'}"
             )
         values = self.columns[condition.column]
-        try:
-            value = values.dtype.type(condition.value)
-        except ValueError:
-            raise InputError(
-                f"{condition}: the values of {condition.column} are numbers, like {values[0]}"
-            ) from None
+        value: str | float = condition.value
+        if values.dtype.kind in "iuf":
+            try:
+                value = float(condition.value)
+            except ValueError:
+                raise InputError(
+                    f"{condition}: the values of {condition.column} are numbers, like {values[0]}"
+                ) from None
         bits = np.asarray(COMPARISONS[condition.comparison](values, value), dtype=np.int8)
         if not bits.any():
             seen = ", ".join(str(v) for v in np.unique(values)[:6])
@@ -115,19 +120,19 @@ class People:
 
 def read_people(path: Path, id_column: str | None = None) -> People:
     """The people of a CSV file with a header line; the id column is the first unless named."""
-    text = read_text(path)
-    rows = list(csv.reader(StringIO(text)))
-    if not rows or not any(rows[0]):
+    rows = _read_rows(path)
+    if not rows or not any(rows[0][1]):
         raise InputError(f"{path}: the file is empty, expected CSV with a header line")
-    names = [name.strip() for name in rows[0]]
+    names = [name.strip() for name in rows[0][1]]
     id_column = id_column or names[0]
+    if len(set(names)) < len(names):
+        raise InputError(f"{path} line 1: two columns have the same name; rename one")
     if id_column not in names:
         raise InputError(
             f"{path} line 1: there is no column {id_column!r}; the columns are {', '.join(names)}"
         )
-    rows = [row for row in rows[1:] if row]
     lines: dict[int, int] = {}
-    for number, row in enumerate(rows, 2):
+    for number, row in rows[1:]:
         if len(row) != len(names):
             raise InputError(
                 f"{path} line {number}: {len(row)} fields where the header has {len(names)}; "
@@ -145,18 +150,31 @@ def read_people(path: Path, id_column: str | None = None) -> People:
     ids = np.array(list(lines), dtype=np.int64)
     order = np.argsort(ids)
     columns = {
-        name: _typed([row[position].strip() for row in rows])[order]
+        name: _typed([row[position].strip() for _, row in rows[1:]])[order]
         for position, name in enumerate(names)
         if name != id_column
     }
     return People(ids[order], columns, id_column)
 
 
-def _identifier(path: Path, number: int, text: str) -> int:
+def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not blank, each with the line it ends on."""
+    reader = csv.reader(StringIO(read_text(path)), strict=True)
     try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"{path} line {number}: id is {text!r}, expected a whole number") from None
+        return [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise InputError(
+            f"{path} line {reader.line_num}: not CSV ({error}); mend the line"
+        ) from None
+
+
+def _identifier(path: Path, number: int, text: str) -> int:
+    if not re.fullmatch(r"\s*-?[0-9]{1,15}\s*", text):
+        raise InputError(
+            f"{path} line {number}: id is {text[:20]!r}, expected a whole number of at most 15 "
+            "digits"
+        )
+    return int(text)
 
 
 def _typed(values: list[str]) -> NDArray[Any]:
@@ -199,7 +217,7 @@ def generated_bank(seed: int = 0) -> People:
 
 def generated_census(n: int, seed: int = 0) -> People:
     """n invented people with ids 1000, 1001, ... and one fair bit each, ``sex``."""
-    if n < 2:
-        raise InputError(f"a census of {n} people; a reconstruction needs at least 2")
+    if not 2 <= n <= 10_000_000:
+        raise InputError(f"a census of {n} people; it can have from 2 to 10 million")
     rng = np.random.default_rng([seed, 1000])
     return People(np.arange(1000, 1000 + n), {"sex": rng.integers(0, 2, size=n)}, "uid")

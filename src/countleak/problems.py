@@ -116,6 +116,8 @@ class BoundedDmt:
         A, b = _released(queries, answers)
         if self.drop_nonpositive:
             A, b = A[b > 0], b[b > 0]
+            if not b.size:
+                raise InputError("no answer is positive; keep those that are not, too")
         return Problem(A, b, bound=self.bound, integer=self.integer)
 
 
@@ -191,8 +193,10 @@ class Solution:
 class Bracket:
     """The optimum of (P) lies between ``lower`` and ``upper``, in people.
 
-    ``violation`` is by how much the worst residual exceeds its bound at the x behind ``upper``.
-    ``claimed`` is a higher lower bound that an integer program's tree claims, not certified.
+    Both are evaluated in double precision and carry its rounding, some 1e-13 of ``upper``.
+    ``violation`` is by how much the worst residual exceeds its bound at the x behind ``upper``,
+    which is an upper bound of the program with beta that much larger. ``claimed`` is the lower
+    bound that an integer program's tree reports, not certified.
     """
 
     lower: float
@@ -203,7 +207,7 @@ class Bracket:
     @property
     def gap(self) -> float:
         """Distance of the bounds relative to max(1, upper)."""
-        return (self.upper - self.lower) / max(1.0, self.upper)
+        return max(0.0, self.upper - self.lower) / max(1.0, self.upper)
 
 
 @dataclass(frozen=True)

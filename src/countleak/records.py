@@ -36,7 +36,8 @@ class Records:
 def read_text(path: Path) -> str:
     """The text of a file, or an InputError that says why there is none."""
     try:
-        return path.read_text(encoding="utf-8")
+        # Spreadsheets mark their CSV with a byte order mark; utf-8-sig takes it off.
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; check the name") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -74,9 +75,10 @@ def read_records(path: Path, kind: str, *, drop_torn: bool = False) -> Records:
 def _parse(path: Path, number: int, line: str) -> Record:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        what = getattr(error, "msg", type(error).__name__)
         raise InputError(
-            f"{path} line {number}: not JSON ({error.msg}); mend or remove the line"
+            f"{path} line {number}: not JSON ({what}); mend or remove the line"
         ) from None
     if not isinstance(record, dict):
         raise InputError(f"{path} line {number}: expected a JSON object; mend or remove the line")
@@ -86,15 +88,34 @@ def _parse(path: Path, number: int, line: str) -> Record:
 def write_records(
     path: Path, kind: str, header: Mapping[str, Any], records: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Write a whole file; what stood there before stays until the new one is complete."""
+    """Write a whole file; what stood there before stays until the new one is complete.
+
+    A countleak file of another kind is never replaced: that is a slip, not a wish.
+    """
+    if (found := _kind(path)) not in (None, kind):
+        raise InputError(f"{path}: holds {found}, not {kind}; name another file to write to")
     with replacing(path) as file:
         file.write(_line({"countleak": kind, "version": VERSION, **header}))
         file.writelines(_line(record) for record in records)
 
 
+def _kind(path: Path) -> str | None:
+    """What a countleak file holds by its header; None for anything else."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            header = json.loads(file.readline())
+    except (OSError, ValueError):
+        return None
+    kind = header.get("countleak") if isinstance(header, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
     """A text file that takes the place of ``path`` when the block ends without an error."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: not a file that can be replaced; name another one")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -103,13 +124,21 @@ def replacing(path: Path) -> Iterator[IO[str]]:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
-        # mkstemp makes files private; a result is for whoever may read the folder.
-        Path(name).chmod(0o644)
+        Path(name).chmod(_mode(path))
         Path(name).replace(path)
     except BaseException:
         with suppress(FileNotFoundError):
             Path(name).unlink()
         raise
+
+
+def _mode(path: Path) -> int:
+    """The permissions of a file there, or of a new one under the user's umask."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def start_journal(path: Path, kind: str, header: Mapping[str, Any]) -> None:

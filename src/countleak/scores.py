@@ -21,7 +21,7 @@ from countleak.errors import ShapeError
 
 
 def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's score interval (1927) for a rate; z = 1.96 covers 95%."""
+    """Wilson's score interval (1927) for a rate; z = 1.96 covers 95%. ``trials`` is above 0."""
     centre = (successes + z * z / 2) / (trials + z * z)
     spread = successes * (trials - successes) / trials + z * z / 4
     half = z / (trials + z * z) * sqrt(spread)
@@ -73,7 +73,10 @@ class Score:
         """Confidence improvement in percent; missing without claims or where S is 1 already."""
         if self.accuracy is None or self.baseline == 1.0:
             return None
-        return 100 * (self.accuracy - self.baseline) / (1 - self.baseline)
+        # In whole numbers as long as possible, so that a perfect guess is exactly 100.
+        majority = max(self.ones, self.people - self.ones)
+        gain = self.right * self.people - majority * self.claims
+        return 100 * gain / (self.claims * (self.people - majority))
 
     def alpha(self, known: int) -> float:
         """Effectiveness: claims a cell of prior knowledge, ``known`` of which were used."""

@@ -90,5 +90,9 @@ def test_primes():
 def test_bad_parameters_are_refused():
     with pytest.raises(InputError, match="ask at least one"):
         digit_queries(np.array([1, 2]), primes=0)
-    with pytest.raises(InputError, match="ids must be positive"):
-        digit_queries(np.array([-1, 2]))
+    for ids in ([-1, 2], [1, 10**13]):
+        with pytest.raises(InputError, match="ids must lie between"):
+            digit_queries(np.array(ids))
+    for exponent in (0.0, 7.5, 0.12345, np.nan):
+        with pytest.raises(InputError, match="at most 3 decimals"):
+            digit_queries(np.array([1, 2]), exponents=(exponent,))

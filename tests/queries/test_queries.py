@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -43,13 +45,33 @@ def test_a_file_holds_all_of_the_queries(tmp_path, queries):
         assert np.array_equal(again.parameters[name], values)
 
 
-def test_damaged_members_are_reported_by_line(tmp_path):
+@pytest.mark.parametrize("members", ["zz", "", "ffff", "ffffffff", "ffffff"])
+def test_damaged_members_are_reported_by_line(tmp_path, members):
     path = tmp_path / "queries.jsonl"
     write_queries(path, random_subsets(IDS, 3, np.random.default_rng(0)))
     lines = path.read_text().splitlines()
-    lines[2] = '{"members":"zz"}'
+    lines[2] = json.dumps({"members": members})
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(InputError, match="line 3: members must be 3 bytes"):
+    with pytest.raises(InputError, match="line 3: members must be 21 bits"):
+        read_queries(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"ids": [1, 1]}, "the header is damaged"),
+        ({"ids": [1, 2.5]}, "the header is damaged"),
+        ({"ids": [10**30]}, "the header is damaged"),
+        ({"signed": None}, "the header is damaged"),
+        ({"queries": 9}, "the header promises 9 queries, the file holds 3"),
+    ],
+)
+def test_a_damaged_header_is_refused(tmp_path, change, complaint):
+    path = tmp_path / "queries.jsonl"
+    write_queries(path, random_subsets(IDS, 3, np.random.default_rng(0)))
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(header) | change), *lines]) + "\n")
+    with pytest.raises(InputError, match=complaint):
         read_queries(path)
 
 

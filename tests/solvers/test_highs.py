@@ -3,10 +3,22 @@ from math import inf
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
-from countleak import Bracket, Highs, Infeasible, Objective, Point, Problem, Status, certify
+from countleak import (
+    Bracket,
+    Highs,
+    Infeasible,
+    InputError,
+    Objective,
+    Point,
+    Problem,
+    Status,
+    certify,
+)
 
 
 def instance(seed, m, n, sigma=4.0):
@@ -76,25 +88,6 @@ def test_dini_is_feasible_or_proven_not_to_be(seed):
         assert solution.point is (None if solution.x is None else Point.VERTEX)
 
 
-def test_the_centre_is_stationary_and_the_vertex_is_not():
-    problem = instance(3, 150, 12)
-    feasibility = Problem(problem.A, problem.b, Objective.NONE, 14.0)
-    centre = Highs(point=Point.CENTRE).solve(feasibility)
-    assert centre.point is Point.CENTRE
-    certify(feasibility, centre)
-    x, r = centre.x, feasibility.residual(centre.x)
-    gradient = problem.A.T @ (1 / (14.0 - r) - 1 / (14.0 + r)) + 1 / x - 1 / (1 - x)
-    assert np.abs(gradient).max() < 1e-4
-    assert not np.allclose(Highs().solve(feasibility).x, x, atol=0.01)
-
-
-def test_a_set_without_interior_has_its_deepest_point():
-    A = np.eye(3, dtype=np.int8)
-    feasibility = Problem(A, np.array([0.0, 1.0, 0.5]), Objective.NONE, 0.0)
-    solution = Highs(point=Point.CENTRE).solve(feasibility)
-    assert np.allclose(solution.x, [0.0, 1.0, 0.5])
-
-
 @pytest.mark.parametrize("bound", [inf, 6.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_integer_programs_equal_enumeration(seed, bound):
@@ -156,3 +149,32 @@ def test_weights_price_the_residuals(bound):
         return
     assert 2 * certificate.upper == pytest.approx(primal(expected).fun, rel=1e-9)
     assert certificate.gap <= 1e-9
+
+
+@given(
+    m=st.integers(1, 5),
+    n=st.integers(1, 6),
+    seed=st.integers(0, 10**6),
+    bound=st.sampled_from([0.0, 0.5, 1.0, 4.0]),
+    objective=st.sampled_from(list(Objective)),
+)
+@example(m=4, n=6, seed=-1, bound=4.0, objective=Objective.L1)
+@example(m=1, n=1, seed=-2, bound=0.5, objective=Objective.NONE)
+@settings(max_examples=300, deadline=None)
+def test_small_bounded_programs_are_solved_or_proven_infeasible(m, n, seed, bound, objective):
+    if seed == -1:
+        rows = ["0 0 0 1 0 -1", " -1 0 0 1 -1 0", " 1 -1 1 1 1 1", " 1 -1 1 1 0 1"]
+        A, b = np.array([row.split() for row in rows], dtype=np.int8), np.array([6.0, -3, 8, 6])
+    elif seed == -2:
+        A, b = np.zeros((1, 1), dtype=np.int8), np.array([-4.0])
+    else:
+        rng = np.random.default_rng(seed)
+        A, b = rng.integers(-1, 2, (m, n)).astype(np.int8), np.round(rng.normal(0, 5, m))
+    problem = Problem(A, b, objective, bound)
+    certificate = certify(problem, Highs().solve(problem))
+    assert isinstance(certificate, Infeasible) == (primal(problem).status == 2)
+
+
+def test_a_time_limit_must_be_positive():
+    with pytest.raises(InputError, match="must be above 0"):
+        Highs(time_limit=-1.0)

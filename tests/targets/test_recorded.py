@@ -1,15 +1,22 @@
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from countleak import InputError, Recorded, ask, read_log, read_ranges
 from countleak.targets.recorded import read_census, read_presence
 
 
-def record(power="0.5", mult="2", offset="5", answer="32", status="C"):
+def statement(mult, offset, power, status):
+    left = f"floor({offset} * pow((client_id * {mult}),{power}) + 0.5)"
+    where = f"{left} = floor({offset} * pow((client_id * {mult}), {power}))"
+    return f"SELECT count(*) FROM loans WHERE {where} AND status = '{status}'"
+
+
+def record(power="0.5", mult="2", offset="5", answer="32", status="C", sql=None):
     return (
         '  { db => "banking",\n    table => "loans",\n'
         f"    power => {power},\n    mult => {mult},\n    offset => {offset},\n"
-        f"    sql => \"SELECT count(*) FROM loans WHERE f({{1}}) AND status = '{status}'\",\n"
+        f'    sql => "{sql or statement(mult, offset, power, status)}",\n'
         f'    answer => {answer},\n    sig => "x",\n  }},\n'
     )
 
@@ -42,14 +49,24 @@ def test_integer_exponents_and_failed_queries_are_set_apart(tmp_path):
     assert len(found.entries) == 1
     assert [e.exponent for e in found.integer_exponents] == [1.0, 2.0]
     assert [e.line for e in found.failed] == [19]
-    assert found.remarks() == [f"{found.path.name}: 1 records failed, left out (first: line 19)"]
+    name = found.path.name
+    assert found.remarks() == [
+        f"{name}: 2 records with whole exponents left out (first: line 10)",
+        f"{name}: 1 records without an answer left out (first: line 19)",
+    ]
+
+
+@pytest.mark.parametrize("answer", ['"failed"', "undef", '"error: timeout"', ""])
+def test_words_in_place_of_a_number_are_failed_queries(tmp_path, answer):
+    assert len(log(tmp_path, record(mult="3"), record(answer=answer)).failed) == 1
 
 
 def test_duplicates_count_once_when_they_agree_and_are_reported_when_not(tmp_path):
     found = log(tmp_path, record(), record(), record(mult="3"), record(mult="3", answer="9"))
     assert [(e.prime, e.answer) for e in found.entries] == [(2, 32.0)]
     assert [e.line for e in found.conflicting] == [19, 28]
-    assert "2 records answered twice, differently" in found.remarks()[0]
+    assert "1 records of queries answered before, alike" in found.remarks()[0]
+    assert "2 records of queries answered twice, differently" in found.remarks()[1]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +75,9 @@ def test_duplicates_count_once_when_they_agree_and_are_reported_when_not(tmp_pat
         ("", "there are no records"),
         (record() + record(answer="many"), "line 10: malformed record"),
         (record() + record(power="fast"), "line 10: malformed record"),
+        (record() + record(answer="nan"), "line 10: answer is nan"),
+        (record() + record(sql="SELECT 1"), "line 10: the fields say .* the SQL asks something"),
+        (record(power="1") + record(answer='"no"'), "none of the 2 records can be used"),
         (record().replace("    mult => 2,\n", ""), "line 1: the record has no 'mult'"),
         (record() + record()[:60], "cut off in the record of line 10"),
         (record() + record()[:130], "line 15: a quote is not closed"),
@@ -112,6 +132,47 @@ def test_folders_that_are_not_the_authors_are_refused(tmp_path):
     (tmp_path / "aircloak_output_cleaned_1_9.txt").write_text(record())
     with pytest.raises(InputError, match=r"client_id_1_9_ordered\.mat: no such file"):
         read_ranges(tmp_path)
-    (tmp_path / "client_id_1_9_ordered.mat").write_text("nonsense" * 40)
-    with pytest.raises(InputError, match="not a MATLAB file"):
-        read_ranges(tmp_path)
+    for nonsense in ("nonsense" * 40, "", "x" * 50):
+        (tmp_path / "client_id_1_9_ordered.mat").write_text(nonsense)
+        with pytest.raises(InputError, match="not a MATLAB file"):
+            read_ranges(tmp_path)
+
+
+def folder(tmp_path, low, high, ids, truth, *records):
+    data = tmp_path / "clone" / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    savemat(data / f"client_id_{low}_{high}_ordered.mat", {"client_id": np.array([ids]).T})
+    savemat(
+        data / f"true_status_client_id_{low}_{high}_ordered.mat",
+        {"true_status": np.array([truth]).T},
+    )
+    (data / f"aircloak_output_cleaned_{low}_{high}.txt").write_text("".join(records))
+    return tmp_path / "clone"
+
+
+def within(low, high, **fields):
+    text = record(**fields)
+    return text.replace("'\",", f"' AND client_id BETWEEN {low} and {high}\",")
+
+
+def test_a_clone_with_several_ranges_and_other_files(tmp_path):
+    folder(tmp_path, 30, 50, [31, 44, 49], [0, 1, 1], within(30, 50), within(30, 50, mult="3"))
+    clone = folder(tmp_path, 5, 7, [5, 6], [1, 0], within(5, 7), within(5, 7, answer='"failed"'))
+    (clone / "data" / "dataset").mkdir()
+    savemat(clone / "data" / "experiments_dmt.mat", {"results": np.zeros(3)})
+    for given in (clone, clone / "data"):
+        found = read_ranges(given)
+        assert [(r.name, len(r.people), len(r.log.entries)) for r in found] == [
+            ("5-7", 2, 1),
+            ("30-50", 3, 2),
+        ]
+        assert found[1].secret.tolist() == [0, 1, 1]
+
+
+def test_a_log_or_truth_of_another_range_is_noticed(tmp_path):
+    clone = folder(tmp_path, 5, 7, [5, 6], [1, 0], within(5, 9))
+    with pytest.raises(InputError, match="line 1: the SQL does not ask about ids from 5 to 7"):
+        read_ranges(clone)
+    clone = folder(tmp_path, 5, 7, [5, 6], [1, 0, 1], within(5, 7))
+    with pytest.raises(InputError, match="3 values for 2 ids"):
+        read_ranges(clone)

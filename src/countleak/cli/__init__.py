@@ -1,5 +1,6 @@
 """The command line: words to objects, nothing else."""
 
+import logging
 import sys
 from typing import Annotated
 
@@ -7,8 +8,11 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import console, demo, reproduce, stages
+from countleak.cli import bench, console, demo, reproduce, stages
 from countleak.errors import CountleakError
+
+# What typer makes of Ctrl-C.
+INTERRUPTED = 130
 
 
 def _version(wanted: bool) -> None:
@@ -21,7 +25,7 @@ app = typer.Typer(
     name="countleak",
     help="Ask a system many counts, solve for the data behind the answers, and see whose secret "
     "they give away. An audit tool for your own systems.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -30,11 +34,14 @@ app = typer.Typer(
 
 @app.callback()
 def options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Ask a system many counts, and see whose secret the answers give away."""
+    if context.invoked_subcommand is None:
+        console.say(context.get_help())
 
 
 app.command()(demo.demo)
@@ -43,22 +50,22 @@ app.command()(stages.ask)
 app.command()(stages.solve)
 app.command()(stages.score)
 app.command()(reproduce.reproduce)
+app.add_typer(bench.bench, name="bench")
 
 
 def main() -> None:
     """Run the command line; bad input ends in one line and exit code 2."""
+    logging.basicConfig(format="countleak: %(message)s", level=logging.INFO)
     try:
         code = app(standalone_mode=False)
     except TyperException as error:
         _refuse(f"{_message(error)} (try --help)")
     except CountleakError as error:
         _refuse(str(error))
-    except KeyboardInterrupt:
+    except (OSError, OverflowError, MemoryError) as error:
+        _refuse(f"{type(error).__name__}: {error}")
+    if code == INTERRUPTED:
         sys.stderr.write("countleak: stopped; what was written so far is kept\n")
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -2,10 +2,11 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -29,28 +30,78 @@ def print_json(value: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
 
 
+# What a table calls a field whose name is too long for a column.
+SHORT = {
+    "accuracy_paper": "paper",
+    "accuracy_bounded": "bounded",
+    "accuracy_dmt": "DMT",
+    "interval_dmt": "95% of DMT",
+    "interval": "95%",
+    "max_exponent": "e <=",
+    "residual_mean": "mean",
+    "residual_sd": "SD",
+}
+
+
 def print_table(records: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
-    """Print records of equal fields as a table."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="")
-    for name, value in records[0].items():
-        numeric = isinstance(value, int | float) or value is None
-        table.add_column(name.replace("_", " "), justify="right" if numeric else "left")
-    for record in records:
-        table.add_row(*(_cell(name, value) for name, value in record.items()))
-    # A pipe has no width; a table wrapped at 80 columns would be unreadable in a file.
-    width = None if sys.stdout.isatty() else 160
-    Console(highlight=False, width=width).print(table)
+    """Print records of equal fields as a table, a single one as a list."""
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    prose = False
+    if len(records) == 1:
+        table.show_header = False
+        table.add_column()
+        table.add_column()
+        for name, value in records[0].items():
+            table.add_row(name.replace("_", " "), _cell(name, value))
+    else:
+        for name, value in records[0].items():
+            numeric = isinstance(value, int | float | tuple | list) or value is None
+            wide = isinstance(value, str) and any(len(str(r[name])) > 40 for r in records)
+            prose = prose or wide
+            table.add_column(
+                SHORT.get(name, name.replace("_", " ")),
+                justify="right" if numeric else "left",
+                no_wrap=not wide,
+            )
+        for record in records:
+            table.add_row(*(_cell(name, value) for name, value in record.items()))
+    # A pipe has no width, and numbers cut short to fit a narrow window would be useless: only
+    # prose is folded.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    if not prose:
+        console.width = max(console.width, Console(width=1000).measure(table).maximum)
+    console.print(table)
 
 
 def _cell(name: str, value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, list | tuple):
-        return " - ".join(_cell(name, part) for part in value)
+        return "-".join(_cell(name, part) for part in value)
     if isinstance(value, float):
-        short = name in ("kappa", "exponent", "max_exponent", "multiplier")
-        return f"{value:.1f}" if short else f"{value:.2f}" if "residual" in name else f"{value:.3f}"
+        if name in ("kappa", "exponent", "max_exponent", "multiplier"):
+            return f"{value:.1f}"
+        if "residual" in name or name.startswith("sd_"):
+            return f"{value:.2f}"
+        return f"{value:.4f}" if name == "accuracy_paper" else f"{value:.3f}"
     return str(value)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A spinner on the error stream for work whose length nobody knows."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(what):
+        yield
 
 
 @contextmanager
@@ -87,19 +138,17 @@ def score_record(found: Score, known: int) -> dict[str, Any]:
     }
 
 
-def describe_score(found: Score) -> str:
-    """A score in one sentence, with baseline and interval."""
+def describe_score(found: Score, status: str) -> str:
+    """A score in one sentence, with baseline and interval; ``status`` says why there is none."""
     interval = found.interval()
     if found.accuracy is None or interval is None:
-        return f"No claim about any of {found.people} people: the program has no solution."
+        why = {
+            "infeasible": "the program has no solution",
+            "time_limit": "no solution was found in time",
+        }
+        return f"No claim about any of {found.people} people: {why.get(status, status)}."
     return (
         f"{found.right} of {found.claims} secrets recovered ({found.accuracy:.1%}, 95% interval "
         f"{interval[0]:.1%} to {interval[1]:.1%}); guessing without any answer gets "
         f"{found.baseline:.1%}."
     )
-
-
-def listing(values: Iterable[str]) -> str:
-    """Words for an error message: a, b or c."""
-    words = list(values)
-    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]

@@ -13,7 +13,7 @@ from countleak.audit import ask_into
 from countleak.cli import console, words
 from countleak.decoders.files import basis, write_guess
 from countleak.decoders.rounding import Rounding
-from countleak.errors import MissingExtra, SolverError
+from countleak.errors import InputError, MissingExtra, SolverError
 from countleak.figures import draw_leak
 from countleak.people import Condition, generated_bank
 from countleak.problems import Bracket
@@ -38,11 +38,12 @@ def demo(
     queries = digit_queries(people.ids)
     target = Simulated(bank, condition, SimulatedDiffix(sigma=4.0), seed)
 
+    _clear(folder / "answers.jsonl")
     bank.write_csv(folder / "people.csv")
     write_queries(folder / "queries.jsonl", queries)
-    (folder / "answers.jsonl").unlink(missing_ok=True)
-    answers = ask_into(folder / "answers.jsonl", queries, target)
-    guess = Rounding().decode(queries, answers)
+    answers = ask_into(folder / "answers.jsonl", queries, target, f"simulated demo, seed {seed}")
+    with console.waiting("solving"):
+        guess = Rounding().decode(queries, answers)
     write_guess(folder / "guess.jsonl", guess)
     found = score(guess, secret)
     record = console.score_record(found, known=len(people))
@@ -77,14 +78,24 @@ def demo(
         f"suppressed), like\n  {example}"
     )
     console.say(
-        f"Solved one linear program in {solution.seconds:.2f} s; its optimum lies within a "
-        f"relative gap of {certificate.gap:.0e}, recomputed."
+        f"Solved one linear program in {1000 * solution.seconds:.1f} ms ({solution.solver}); its "
+        f"optimum lies within a relative gap of {certificate.gap:.0e}, recomputed."
     )
-    console.say(console.describe_score(found))
+    console.say(console.describe_score(found, solution.status.name.lower()))
     console.say(
         f"Files in {folder}/: people.csv, queries.jsonl, answers.jsonl, guess.jsonl, score.json, "
         f"{picture}"
     )
+
+
+def _clear(journal: Path) -> None:
+    """Remove the journal of an earlier demo; anyone else's stays, and stops this one."""
+    if journal.is_file():
+        with journal.open(encoding="utf-8") as file:
+            header = file.readline()
+        if '"system":"simulated demo' not in header:
+            raise InputError(f"{journal.parent}: holds another run; name another folder")
+        journal.unlink()
 
 
 def _growth(

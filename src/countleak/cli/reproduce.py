@@ -21,6 +21,13 @@ def reproduce(
     ] = None,
     arithmetic: words.ArithmeticWord = words.Arithmetics.FLOAT64,
     postgres: words.PostgresUrl = None,
+    without_fragile: Annotated[
+        bool,
+        typer.Option(
+            help="table-1: leave out queries that float64 and exact arithmetic decide apart."
+        ),
+    ] = False,
+    solver: words.SolverWord = "auto",
     seed: words.Seed = 0,
     json: words.Json = False,
 ) -> None:
@@ -37,7 +44,17 @@ def reproduce(
         words.arithmetic_of(arithmetic, postgres) as chosen,
         console.progress(name) as report,
     ):
-        outcome = experiment.run(Settings(data, seed, chosen), report)
+        outcome = experiment.run(
+            Settings(
+                data,
+                seed,
+                chosen,
+                words.solver_of(solver),
+                sound=without_fragile,
+                postgres=postgres,
+            ),
+            report,
+        )
     if json:
         console.print_json({outcome.kind: [dict(record) for record in outcome.records]})
     else:

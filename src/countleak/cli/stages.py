@@ -16,13 +16,12 @@ from countleak.decoders.rounding import Rounding
 from countleak.errors import InputError, ShapeError
 from countleak.people import Condition, People
 from countleak.problems import BoundedDmt, DiNi, Dmt, Point, Program
-from countleak.queries import Queries, count_statement, read_queries, write_queries
+from countleak.queries import Queries, read_queries, write_queries
 from countleak.queries.arithmetic import Arithmetic
 from countleak.queries.digits import digit_queries, fragile
 from countleak.queries.signs import random_signs
 from countleak.queries.subsets import random_subsets
 from countleak.scores import score as score_guess
-from countleak.solvers.highs import Highs
 from countleak.targets.simulated import (
     BoundedUniform,
     Gaussian,
@@ -71,7 +70,12 @@ def plan(
 ) -> None:
     """Choose the questions: whom each counts, and how it is asked in SQL."""
     chosen_people = words.people_of(people, id_column, between)
-    with words.arithmetic_of(arithmetic, postgres) as chosen_arithmetic:
+    if family != "digits" and (without_fragile or list_fragile):
+        raise InputError(f"only digit queries can be fragile; leave the flag out for {family}")
+    with (
+        console.waiting("planning"),
+        words.arithmetic_of(arithmetic, postgres) as chosen_arithmetic,
+    ):
         planned = _family(
             family,
             chosen_people,
@@ -101,10 +105,7 @@ def plan(
     for where in found.get("fragile_queries", ()):
         console.say(f"  {where}")
     if planned.where:
-        example = count_statement(
-            planned.where[0], table="loans", column=chosen_people.id_column, between=between
-        )
-        console.say(f"The first one, in SQL: {_shortened(example)}")
+        console.say(f"The first counts those WHERE {_shortened(planned.where[0])}")
 
 
 def _family(
@@ -183,6 +184,12 @@ def ask(
     condition = Condition.parse(secret)
     everyone = words.people_of(people, id_column, None)
     everyone.secret(condition)
+    strangers = np.setdiff1d(asked.ids, everyone.ids)
+    if strangers.size:
+        raise InputError(
+            f"{queries}: {strangers.size} of {asked.ids.size} people are not in {people} (id "
+            f"{strangers[0]}); check --people"
+        )
     mechanisms: dict[str, Callable[[], Mechanism]] = {
         "diffix": lambda: SimulatedDiffix(sigma, rounding, suppression, clamping),
         "gaussian": lambda: Gaussian(sigma),
@@ -193,25 +200,30 @@ def ask(
     chosen = words.chosen(mechanisms, mechanism, "mechanism")
     system = _sign_mechanism(chosen, sign_noise) if asked.family == "signs" else chosen
     target = Simulated(everyone, condition, system, seed)
-    done = 0
+    about = f"simulated {system}, counting {condition} of {people}, seed {seed}"
+    heard: list[int] = []
     with console.progress("asking") as report:
 
         def count(new: int) -> None:
-            nonlocal done
-            done += new
-            report(done, len(asked))
+            heard.append(new)
+            report(sum(heard), len(asked))
 
-        answers = ask_into(out, asked, target, count)
-    suppressed = int((~answers.released).sum())
+        answers = ask_into(out, asked, target, about, count)
+    suppressed, known = int((~answers.released).sum()), heard[0]
     if json:
         console.print_json(
-            {"file": str(out), "answers": len(answers), "suppressed": suppressed, "simulated": True}
+            {
+                "file": str(out),
+                "answers": len(answers),
+                "known_before": known,
+                "suppressed": suppressed,
+                "system": about,
+            }
         )
     else:
-        console.say(
-            f"{len(answers)} answers, {suppressed} of them suppressed, by a simulated system "
-            f"({system}) in {out}"
-        )
+        before = f" ({known} of them known before)" if known else ""
+        console.say(f"{len(answers)} answers{before}, {suppressed} suppressed, in {out}")
+        console.say(f"From: {about}")
 
 
 def _sign_mechanism(mechanism: Any, noise: str) -> Mechanism | TwoSubsets:
@@ -253,6 +265,7 @@ def solve(
         Point, typer.Option(help="dini: the simplex's vertex, or the centre of what is feasible.")
     ] = Point.VERTEX,
     integer: Annotated[bool, typer.Option(help="Solve over whole numbers.")] = False,
+    solver: words.SolverWord = "auto",
     time_limit: Annotated[float, typer.Option(help="Seconds for an integer program.")] = 60.0,
     suppressed_as: Annotated[
         float | None,
@@ -277,9 +290,9 @@ def solve(
         "dini": lambda: DiNi(3.0 if multiplier is None else multiplier, sigma, integer),
     }
     chosen_program = words.chosen(programs, program, "program")
-    guess = Rounding(chosen_program, Highs(time_limit=time_limit, point=point)).decode(
-        asked, answered
-    )
+    decoder = Rounding(chosen_program, words.solver_of(solver, time_limit, point))
+    with console.waiting("solving"):
+        guess = decoder.decode(asked, answered)
     write_guess(out, guess)
     rests_on = basis(guess)
     claims = int(guess.claimed.sum())
@@ -298,7 +311,7 @@ def score(
     json: words.Json = False,
 ) -> None:
     """Compare a guess with the truth: accuracy, interval, baseline, kappa, alpha."""
-    guessed = read_guess(guess)
+    guessed, rests_on = read_guess(guess)
     everyone = words.people_of(people, id_column, None)
     bits = everyone.secret(Condition.parse(secret))
     missing = np.setdiff1d(guessed.ids, everyone.ids)
@@ -313,7 +326,7 @@ def score(
     if json:
         console.print_json(record)
         return
-    console.say(console.describe_score(found))
+    console.say(console.describe_score(found, str(rests_on.get("status"))))
     console.print_table([record])
 
 

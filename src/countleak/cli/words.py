@@ -1,5 +1,6 @@
 """Words of the command line and the objects they stand for."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -10,8 +11,13 @@ import typer
 
 from countleak.errors import InputError
 from countleak.people import People, generated_bank, generated_census, read_people
+from countleak.problems import Point
 from countleak.queries.arithmetic import Arithmetic, Exact, Float64, numeric_server
 from countleak.queries.digits import ATTACK_EXPONENTS, SWEEP_EXPONENTS
+from countleak.solvers import Solver
+from countleak.solvers.auto import Auto
+from countleak.solvers.highs import Highs
+from countleak.solvers.interior import InteriorPoint
 
 T = TypeVar("T")
 
@@ -24,7 +30,7 @@ class Arithmetics(StrEnum):
     NUMERIC = "numeric"
 
 
-Seed = Annotated[int, typer.Option(help="Seed of everything drawn at random.", min=0)]
+Seed = Annotated[int, typer.Option(help="Seed of what this command draws at random.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 PeopleWord = Annotated[
     str,
@@ -60,6 +66,24 @@ PostgresUrl = Annotated[
 ]
 
 
+SolverWord = Annotated[
+    str,
+    typer.Option(
+        "--solver", help="auto (picks and says which), highs, or interior (the fast one)."
+    ),
+]
+
+
+def solver_of(word: str, time_limit: float = 60.0, point: Point = Point.VERTEX) -> Solver:
+    """The solver of that name."""
+    table: dict[str, Callable[[], Solver]] = {
+        "auto": lambda: Auto(time_limit, point),
+        "highs": lambda: Highs(time_limit=time_limit),
+        "interior": InteriorPoint,
+    }
+    return chosen(table, word, "solver")
+
+
 @contextmanager
 def arithmetic_of(word: Arithmetics, postgres: str | None) -> Iterator[Arithmetic]:
     """The arithmetic of that name, with a server while it is needed."""
@@ -84,9 +108,16 @@ def people_of(word: str, id_column: str | None, between: tuple[int, int] | None)
 
 def _numbers(word: str, text: str, most: int) -> list[int]:
     parts = text.split(":") if text else []
-    if len(parts) > most or not all(part.isdigit() for part in parts):
+    if len(parts) > most or not all(re.fullmatch("[0-9]{1,9}", part) for part in parts):
         raise InputError(f"people {word!r} cannot be read; write bank, bank:7 or census:100:7")
     return [int(part) for part in parts]
+
+
+def whole(text: str, flag: str) -> int:
+    """The positive whole number that ``text`` writes."""
+    if not re.fullmatch(r"\s*[0-9]{1,9}\s*", text) or int(text) < 1:
+        raise InputError(f"{flag}: {text!r} is not a whole number above 0")
+    return int(text)
 
 
 def exponents_of(word: str) -> tuple[float, ...]:
@@ -100,10 +131,8 @@ def exponents_of(word: str) -> tuple[float, ...]:
         raise InputError(
             f"exponents {word!r}: write attack, sweep or a list like 0.5,0.7"
         ) from None
-    if any(e <= 0 or e.is_integer() for e in exponents):
-        raise InputError(
-            f"exponents {word!r}: each must be above 0 and not whole, or the query is everyone"
-        )
+    if any(e.is_integer() for e in exponents):
+        raise InputError(f"exponents {word!r}: with a whole one the query is everyone")
     return exponents
 
 

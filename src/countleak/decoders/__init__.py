@@ -17,7 +17,8 @@ class Guess:
     """A guess about n people: ``values`` (n,) in {0, 1} for those ``claimed`` (n,).
 
     ``margin`` (n,) in [0, 1] says how far each was from undecided; it is no probability. Nobody
-    is claimed when the program had no solution: then ``certificate`` holds the proof.
+    is claimed when the program had no solution (then ``certificate`` holds the proof) or none
+    was found in time.
     """
 
     ids: NDArray[np.int64]
@@ -28,7 +29,8 @@ class Guess:
     certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
-        for name, field in (("values", self.values), ("claims", self.claimed)):
+        fields = {"values": self.values, "claims": self.claimed, "margins": self.margin}
+        for name, field in fields.items():
             if field.shape != self.ids.shape:
                 raise ShapeError(f"{self.ids.size} ids but {field.size} {name}")
 

@@ -24,7 +24,7 @@ def write_guess(path: Path, guess: Guess) -> None:
     write_records(
         path,
         "guess",
-        {"rests_on": basis(guess)},
+        {"people": guess.ids.size, "rests_on": basis(guess)},
         (
             {"id": person, "value": value, "margin": round(margin, 9)}
             if claimed
@@ -55,23 +55,43 @@ def basis(guess: Guess) -> dict[str, Any]:
     return found
 
 
-def read_guess(path: Path) -> Guess:
-    """The guess of a file written by ``write_guess``; what it rests on stays in the file."""
+def read_guess(path: Path) -> tuple[Guess, dict[str, Any]]:
+    """The guess of a file written by ``write_guess``, and what it rests on, as plain fields."""
     records = read_records(path, "guess")
     if not records.lines:
         raise InputError(f"{path}: there is no guess in this file; run `countleak solve` again")
-    ids, values, claimed, margin = [], [], [], []
+    header = records.header
+    if header.get("people") != len(records.lines):
+        raise records.fault(
+            1,
+            f"the header promises {header.get('people')} people, the file holds "
+            f"{len(records.lines)}; run `countleak solve` again",
+        )
+    seen: dict[int, int] = {}
+    values, claimed, margin = [], [], []
     for line, record in records.lines:
-        person, value = record.get("id"), record.get("value")
-        if not isinstance(person, int) or value not in (0, 1, None):
-            raise records.fault(line, 'expected {"id": a number, "value": 0 or 1}')
-        ids.append(person)
+        person, value, sure = record.get("id"), record.get("value"), record.get("margin", 0.0)
+        if (
+            not isinstance(person, int)
+            or abs(person) >= 10**15
+            or value not in (0, 1, None)
+            or not isinstance(sure, int | float)
+            or not 0 <= sure <= 1
+        ):
+            raise records.fault(
+                line, 'expected {"id": a number, "value": 0 or 1, "margin": 0 to 1}'
+            )
+        if person in seen:
+            raise records.fault(line, f"id {person} stood on line {seen[person]} already")
+        seen[person] = line
         values.append(value or 0)
         claimed.append(value is not None)
-        margin.append(float(record.get("margin", 0.0)))
-    return Guess(
-        np.array(ids, dtype=np.int64),
+        margin.append(float(sure))
+    guess = Guess(
+        np.array(list(seen), dtype=np.int64),
         np.array(values, dtype=np.int8),
         np.array(claimed, dtype=np.bool_),
         np.array(margin),
     )
+    rests_on = header.get("rests_on")
+    return guess, rests_on if isinstance(rests_on, dict) else {}

@@ -8,19 +8,25 @@ from typing import Any
 from countleak.errors import InputError
 from countleak.queries.arithmetic import Arithmetic, Float64
 from countleak.solvers import Solver
-from countleak.solvers.highs import Highs
+from countleak.solvers.auto import Auto
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run an experiment: the authors' ``data`` if there, seed, arithmetic, solver."""
+    """How to run an experiment: the authors' ``data`` if there, seed, arithmetic, solver.
+
+    ``sound`` leaves fragile digit queries out; ``postgres`` is a server to use for numeric
+    arithmetic instead of one started for the purpose.
+    """
 
     data: Path | None = None
     seed: int = 0
     arithmetic: Arithmetic = field(default_factory=Float64)
-    solver: Solver = field(default_factory=Highs)
+    solver: Solver = field(default_factory=Auto)
+    sound: bool = False
+    postgres: str | None = None
 
     def required_data(self, experiment: str) -> Path:
         """The authors' folder, for an experiment on recorded answers."""

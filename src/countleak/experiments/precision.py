@@ -17,7 +17,8 @@ def run(settings: Settings, progress: Progress) -> Outcome:
     answers, ids = recorded.log.answers(), recorded.people.ids
     with ExitStack() as stack:
         given = settings.arithmetic
-        numeric = given if isinstance(given, Numeric) else stack.enter_context(numeric_server())
+        numeric = given if isinstance(given, Numeric) else None
+        numeric = numeric or stack.enter_context(numeric_server(settings.postgres))
         arithmetics: tuple[Arithmetic, ...] = (Float64(), Exact(), numeric)
         residuals = {}
         for done, arithmetic in enumerate(arithmetics):

@@ -12,15 +12,16 @@ from countleak.decoders.rounding import Rounding
 from countleak.experiments import Experiment, Outcome, Progress, Settings
 from countleak.problems import BoundedDmt, Dmt
 from countleak.queries import Queries
+from countleak.queries.digits import fragile
 from countleak.scores import Score, score
 from countleak.targets.recorded import RecordedRange, read_ranges
 
-# The accuracies printed in the paper, by range and largest exponent used.
-PAPER = {
-    ("2000-3000", 1.9): 1.0,
-    ("3000-5000", 1.9): 1.0,
-    ("5000-7000", 1.9): 0.9538,
-    ("10000-12000", 1.9): 0.7535,
+# The accuracies printed in the paper, by range and by the limit put on the exponents, if any.
+PAPER: dict[tuple[str, float | None], float] = {
+    ("2000-3000", None): 1.0,
+    ("3000-5000", None): 1.0,
+    ("5000-7000", None): 0.9538,
+    ("10000-12000", None): 0.7535,
     ("10000-12000", 1.4): 1.0,
     ("10000-12000", 0.8): 0.9930,
 }
@@ -31,7 +32,7 @@ class Row:
     """One row to fill: a range, its queries up to an exponent, and their answers."""
 
     recorded: RecordedRange
-    max_exponent: float
+    limit: float | None
     queries: Queries
     answers: Answers
 
@@ -51,18 +52,19 @@ def run(settings: Settings, progress: Progress) -> Outcome:
     return Outcome("rows", tuple(records), tuple(remarks))
 
 
-def _limits(recorded: RecordedRange) -> list[float]:
-    """All exponents, and the smaller limits that the paper tried on this range."""
-    largest = max(entry.exponent for entry in recorded.log.entries)
-    tried = {limit for name, limit in PAPER if name == recorded.name and limit < largest}
-    return [largest, *sorted(tried, reverse=True)]
+def _limits(recorded: RecordedRange) -> list[float | None]:
+    """No limit on the exponents, and those that the paper tried on this range."""
+    tried = {limit for name, limit in PAPER if name == recorded.name and limit is not None}
+    return [None, *sorted(tried, reverse=True)]
 
 
-def _rows(recorded: RecordedRange, limits: list[float], settings: Settings) -> Iterator[Row]:
+def _rows(recorded: RecordedRange, limits: list[float | None], settings: Settings) -> Iterator[Row]:
     queries = recorded.log.queries(recorded.people.ids, settings.arithmetic)
     answers = recorded.log.answers()
+    sound = ~fragile(queries) if settings.sound else np.ones(len(queries), dtype=np.bool_)
     for limit in limits:
-        kept = np.flatnonzero(queries.parameters["exponent"] <= limit)
+        within = queries.parameters["exponent"] <= (np.inf if limit is None else limit)
+        kept = np.flatnonzero(within & sound)
         yield Row(recorded, limit, queries.take(kept), answers.to_some(kept))
 
 
@@ -78,8 +80,8 @@ def _fill(row: Row, settings: Settings) -> dict[str, Any]:
         "target": row.recorded.log.condition.value,
         "n": secret.size,
         "queries": len(row.queries),
-        "max_exponent": row.max_exponent,
-        "accuracy_paper": PAPER.get((row.recorded.name, row.max_exponent)),
+        "max_exponent": float(row.queries.parameters["exponent"].max()),
+        "accuracy_paper": PAPER.get((row.recorded.name, row.limit)),
         "accuracy_bounded": bounded.accuracy,
         "accuracy_dmt": dmt.accuracy,
         "interval_dmt": _interval(dmt),

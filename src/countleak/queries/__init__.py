@@ -97,7 +97,12 @@ def write_queries(path: Path, queries: Queries) -> None:
     if not np.isin(queries.matrix, (-1, 1) if signed else (0, 1)).all():
         raise InputError("only subset (0/1) and sign (-1/+1) queries can be written to a file")
     rows = np.packbits(queries.matrix > 0, axis=1)
-    header = {"family": queries.family, "signed": signed, "ids": queries.ids.tolist()}
+    header = {
+        "queries": len(queries),
+        "family": queries.family,
+        "signed": signed,
+        "ids": queries.ids.tolist(),
+    }
     parameters = {name: values.tolist() for name, values in queries.parameters.items()}
     write_records(
         path,
@@ -120,13 +125,22 @@ def read_queries(path: Path) -> Queries:
     if not records.lines:
         raise InputError(f"{path}: there are no queries; run `countleak plan` again")
     header = records.header
-    try:
-        ids = np.array(header["ids"], dtype=np.int64)
-        family, signed = str(header["family"]), bool(header["signed"])
-    except (KeyError, ValueError, TypeError) as error:
+    people, family, signed = header.get("ids"), header.get("family"), header.get("signed")
+    if not (
+        isinstance(people, list)
+        and all(type(i) is int and abs(i) < 10**15 for i in people)
+        and 0 < len(set(people)) == len(people)
+        and isinstance(family, str)
+        and isinstance(signed, bool)
+    ):
+        raise records.fault(1, "the header is damaged; run `countleak plan` again")
+    if header.get("queries") != len(records.lines):
         raise records.fault(
-            1, f"the header is damaged ({error}); run `countleak plan` again"
-        ) from None
+            1,
+            f"the header promises {header.get('queries')} queries, the file holds "
+            f"{len(records.lines)}; run `countleak plan` again",
+        )
+    ids = np.array(people, dtype=np.int64)
     members = np.array([_members(records, line, row, ids.size) for line, row in records.lines])
     matrix = members.astype(np.int8)
     names = [name for name in records.lines[0][1] if name not in ("members", "where")]
@@ -145,8 +159,10 @@ def read_queries(path: Path) -> Queries:
 def _members(records: Records, line: int, row: Mapping[str, Any], n: int) -> NDArray[np.uint8]:
     try:
         packed = np.frombuffer(bytes.fromhex(row["members"]), dtype=np.uint8)
-        return np.unpackbits(packed, count=n)
     except (KeyError, TypeError, ValueError):
+        packed = np.empty(0, dtype=np.uint8)
+    if packed.size != -(-n // 8) or np.unpackbits(packed)[n:].any():
         raise records.fault(
-            line, f"members must be {-(-n // 8)} bytes in hexadecimal; run `countleak plan` again"
-        ) from None
+            line, f"members must be {n} bits in hexadecimal; run `countleak plan` again"
+        )
+    return np.unpackbits(packed, count=n)

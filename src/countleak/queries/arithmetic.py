@@ -65,7 +65,8 @@ class Exact:
     ) -> NDArray[np.bool_]:
         # With L = lcm of the constants, floor(2cy) = floor(floor(2Ly) / (L/c)): one power a base
         # serves every constant; frac(cy) < 1/2 where floor(2cy) is even.
-        e = Fraction(repr(exponent)).limit_denominator(10**6)
+        # The exponent is the decimal that is written, 19/10 for 1.9, not the double next to it.
+        e = Fraction(repr(exponent))
         common = math.lcm(*constants.tolist())
         floors = [_floor_power(2 * common, base, e) for base in bases.tolist()]
         return np.array(
@@ -75,10 +76,10 @@ class Exact:
 
 def _floor_power(factor: int, base: int, e: Fraction) -> int:
     """floor(factor * base**e), exactly."""
-    # 40 bits beyond the integer part leave an undecided ball only around exact integers.
+    # 80 bits beyond the integer part leave an undecided ball only around exact integers.
     size = math.log2(factor) + float(e) * math.log2(max(base, 2))
-    ctx.prec = int(size) + 80
-    ball = (factor * arb(base) ** arb(fmpq(e.numerator, e.denominator))).floor().unique_fmpz()
+    with ctx.workprec(int(size) + 80):
+        ball = (factor * arb(base) ** arb(fmpq(e.numerator, e.denominator))).floor().unique_fmpz()
     if ball is not None:
         return int(ball)
     return int((fmpz(factor) ** e.denominator * fmpz(base) ** e.numerator).root(e.denominator))

@@ -84,8 +84,7 @@ def digit_queries_of(
 ) -> Queries:
     """The digit queries with these parameters, each (m,), in this order."""
     arithmetic = arithmetic or Float64()
-    if ids.size and ids.min() < 1:
-        raise InputError(f"id {ids.min()}: digit queries take roots, so ids must be positive")
+    _check(ids, prime, constant, exponent)
     matrix = np.empty((prime.size, ids.size), dtype=np.int8)
     pairs, group = np.unique(np.column_stack([prime, exponent]), axis=0, return_inverse=True)
     order = np.argsort(group, kind="stable")
@@ -99,6 +98,25 @@ def digit_queries_of(
     )
     parameters = {"prime": prime, "constant": constant, "exponent": exponent}
     return Queries(ids, matrix, "digits", parameters, where)
+
+
+def _check(
+    ids: NDArray[np.int64],
+    prime: NDArray[np.int64],
+    constant: NDArray[np.int64],
+    exponent: NDArray[np.float64],
+) -> None:
+    if ids.size and not 1 <= ids.min() <= ids.max() <= 10**12:
+        raise InputError(
+            f"ids from {ids.min()} to {ids.max()}: digit queries take powers, so ids must lie "
+            "between 1 and 10^12"
+        )
+    if prime.min() < 1 or constant.min() < 1 or prime.max() > 10**6 or constant.max() > 10**9:
+        raise InputError("a digit query's factor or constant is out of range")
+    for e in np.unique(exponent).tolist():
+        # More decimals than the SQL text shows would mean other people to the server than to us.
+        if not 0 < e <= 5 or round(e, 3) != e:
+            raise InputError(f"exponent {e:g}: it must lie in (0, 5] and have at most 3 decimals")
 
 
 def predicate(column: str, prime: int, constant: int, exponent: float) -> str:

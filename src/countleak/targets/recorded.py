@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
-from countleak.answers import Answers
+from countleak.answers import LARGEST, Answers
 from countleak.errors import InputError
 from countleak.people import Condition, People
 from countleak.queries import Queries
 from countleak.queries.arithmetic import Arithmetic
-from countleak.queries.digits import digit_queries_of
+from countleak.queries.digits import digit_queries_of, predicate
 from countleak.records import read_text
 
 LOG_NAME = re.compile(r"aircloak_output_cleaned_(\d+)_(\d+)\.txt")
@@ -46,14 +46,16 @@ class Log:
     """A log read and sorted: what the attack uses, and what is set apart.
 
     ``entries`` are the usable records, each query once. Set apart are ``integer_exponents``
-    (their subsets are everyone), ``failed`` (the system gave no answer) and ``conflicting``
-    (one query, different answers: noise that sticks cannot do that).
+    (their subsets are everyone), ``failed`` (the system gave no answer), ``repeated`` (a query
+    with an answer it had before) and ``conflicting`` (one query, different answers: noise that
+    sticks cannot do that).
     """
 
     path: Path
     entries: tuple[Entry, ...]
     integer_exponents: tuple[Entry, ...]
     failed: tuple[Entry, ...]
+    repeated: tuple[Entry, ...]
     conflicting: tuple[Entry, ...]
 
     @property
@@ -85,11 +87,13 @@ class Log:
     def remarks(self) -> list[str]:
         """A line for each kind of record that was set apart."""
         kinds = {
-            "failed": self.failed,
-            "answered twice, differently": self.conflicting,
+            "with whole exponents": self.integer_exponents,
+            "without an answer": self.failed,
+            "of queries answered before, alike": self.repeated,
+            "of queries answered twice, differently": self.conflicting,
         }
         return [
-            f"{self.path.name}: {len(entries)} records {kind}, left out (first: line "
+            f"{self.path.name}: {len(entries)} records {kind} left out (first: line "
             f"{entries[0].line})"
             for kind, entries in kinds.items()
             if entries
@@ -112,11 +116,17 @@ def read_log(path: Path) -> Log:
         else:
             by_query.setdefault((entry.prime, entry.constant, entry.exponent), []).append(entry)
     agreed = {q: len({e.answer for e in same}) == 1 for q, same in by_query.items()}
+    if not any(agreed.values()):
+        raise InputError(
+            f"{path}: none of the {len(entries)} records can be used; all failed, have whole "
+            "exponents or contradict each other"
+        )
     return Log(
         path,
         tuple(same[0] for q, same in by_query.items() if agreed[q]),
         tuple(integer),
         tuple(failed),
+        tuple(e for q, same in by_query.items() if agreed[q] for e in same[1:]),
         tuple(e for q, same in by_query.items() if not agreed[q] for e in same),
     )
 
@@ -137,7 +147,7 @@ def _entries(path: Path, text: str) -> Iterator[Entry]:
                     "mend or remove it"
                 )
             start, fields = number, {}
-        fields |= {name: value.strip('"') for name, value in FIELD.findall(line)}
+        fields |= dict(FIELD.findall(line))
         if "}" in rest:
             if start is None:
                 raise InputError(f"{path} line {number}: a record ends that did not start")
@@ -153,13 +163,15 @@ def _entries(path: Path, text: str) -> Iterator[Entry]:
 def _entry(path: Path, line: int, fields: dict[str, str]) -> Entry:
     try:
         answer = fields["answer"]
-        return Entry(
+        # Words in place of a number ("failed", a time-out) are queries the system did not answer.
+        answered = not answer.startswith('"') and answer not in ("", "undef")
+        entry = Entry(
             line,
             int(fields["mult"]),
             int(fields["offset"]),
             float(fields["power"]),
-            None if answer in ("", "failed") else float(answer),
-            fields["sql"],
+            float(answer) if answered else None,
+            fields["sql"].strip('"'),
         )
     except KeyError as error:
         raise InputError(
@@ -169,6 +181,19 @@ def _entry(path: Path, line: int, fields: dict[str, str]) -> Entry:
         raise InputError(
             f"{path} line {line}: malformed record ({error}); mend or remove it"
         ) from None
+    if entry.answer is not None and not abs(entry.answer) < LARGEST:
+        raise InputError(f"{path} line {line}: answer is {entry.answer}; mend or remove the record")
+    asked = predicate("client_id", entry.prime, entry.constant, entry.exponent)
+    if _squeezed(asked) not in _squeezed(entry.sql):
+        raise InputError(
+            f"{path} line {line}: the fields say {asked!r}, the SQL asks something else; "
+            "mend or remove the record"
+        )
+    return entry
+
+
+def _squeezed(sql: str) -> str:
+    return re.sub(r"\s+", "", sql)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +236,8 @@ def read_ranges(folder: Path) -> list[RecordedRange]:
         raise InputError(
             f"{folder}: no such folder; --data takes the folder `data` of the authors' repository"
         )
+    if (folder / "data").is_dir():
+        folder = folder / "data"
     found = [(path, match) for path in folder.iterdir() if (match := LOG_NAME.fullmatch(path.name))]
     if not found:
         raise InputError(
@@ -223,8 +250,18 @@ def read_ranges(folder: Path) -> list[RecordedRange]:
 
 def _read_range(folder: Path, low: int, high: int, path: Path) -> RecordedRange:
     ids = _vector(folder / f"client_id_{low}_{high}_ordered.mat", "client_id")
-    truth = _vector(folder / f"true_status_client_id_{low}_{high}_ordered.mat", "true_status")
-    return RecordedRange(low, high, People(ids, {"truth": truth}), read_log(path))
+    truth_path = folder / f"true_status_client_id_{low}_{high}_ordered.mat"
+    truth = _vector(truth_path, "true_status")
+    if truth.size != ids.size:
+        raise InputError(f"{truth_path}: {truth.size} values for {ids.size} ids; fetch it again")
+    log = read_log(path)
+    for entry in log.entries:
+        if not re.search(rf"\bBETWEEN {low} and {high}\b", entry.sql, re.IGNORECASE):
+            raise InputError(
+                f"{path} line {entry.line}: the SQL does not ask about ids from {low} to {high}; "
+                "is this the log of another range?"
+            )
+    return RecordedRange(low, high, People(ids, {"truth": truth}), log)
 
 
 def read_presence(folder: Path) -> People:
@@ -247,7 +284,8 @@ def _vector(path: Path, name: str) -> NDArray[Any]:
         return np.asarray(loadmat(path)[name]).ravel().astype(np.int64)
     except KeyError:
         raise InputError(f"{path}: there is no variable {name!r}; fetch the file again") from None
-    except (ValueError, NotImplementedError, OSError, TypeError) as error:
+    # loadmat raises whatever the bytes lead it into.
+    except Exception as error:
         raise InputError(
-            f"{path}: not a MATLAB file ({str(error).splitlines()[0]}); fetch it again"
+            f"{path}: not a MATLAB file ({type(error).__name__}); fetch it again"
         ) from None

@@ -137,6 +137,20 @@ class TwoSubsets:
 
     mechanism: Mechanism
 
+    def answer(
+        self, queries: Queries, secret: NDArray[np.float64], seed: np.random.SeedSequence
+    ) -> Answers:
+        """The answers to sign queries about a secret (n,)."""
+        if queries.family != "signs":
+            raise InputError(
+                f"{queries.family} queries are counts already; only ±1 queries are two"
+            )
+        plus, minus = (
+            self.mechanism.release(part.dot(secret), half)
+            for part, half in zip(two_subsets(queries), seed.spawn(2), strict=True)
+        )
+        return Answers.to_all(plus.values - minus.values, plus.released & minus.released)
+
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
@@ -155,12 +169,7 @@ class Simulated:
         secret = self._secret(queries.ids)
         seed = np.random.SeedSequence(self.seed)
         if isinstance(self.mechanism, TwoSubsets):
-            mechanism = self.mechanism.mechanism
-            plus, minus = (
-                mechanism.release(part.dot(secret), half)
-                for part, half in zip(two_subsets(queries), seed.spawn(2), strict=True)
-            )
-            answers = Answers.to_all(plus.values - minus.values, plus.released & minus.released)
+            answers = self.mechanism.answer(queries, secret, seed)
         else:
             answers = self.mechanism.release(queries.dot(secret), seed)
         yield Answers(positions, answers.values[positions], answers.released[positions])

@@ -1,0 +1,136 @@
+"""`countleak bench`: measurements against named peers, in one run."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countleak.bench.peers import versions
+from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch, measure_first_call
+from countleak.cli import console, words
+from countleak.errors import InputError
+from countleak.figures import draw_growth
+
+bench = typer.Typer(
+    help="Measure countleak against named peers, side by side in one run.", no_args_is_help=True
+)
+
+
+@bench.callback()
+def options() -> None:
+    """Measure countleak against named peers, side by side in one run."""
+
+
+@bench.command()
+def solvers(
+    sizes: Annotated[
+        str,
+        typer.Option(help="`paper` (50x500, 100x2550, 142x3500) or a list like 50x500,1000x10000."),
+    ] = "paper",
+    rows: Annotated[
+        str, typer.Option(help="`random` rows, or `digits`: ids 1000.., exponents 0.5-0.9.")
+    ] = "random",
+    repeats: Annotated[int, typer.Option(help="Fresh instances a size.", min=1)] = 7,
+    threads: Annotated[str, typer.Option(help="Threads, a list like 1,2.")] = "1",
+    limit: Annotated[
+        float, typer.Option(help="Seconds a peer may be expected to take before it is left out.")
+    ] = 60.0,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw time against n to this file (.svg or .png).")
+    ] = None,
+    seed: words.Seed = 0,
+    json: words.Json = False,
+) -> None:
+    """Time the reconstruction program from problem to certified solution, against all solvers."""
+    counts = [words.whole(part, "--threads") for part in threads.split(",")]
+    with console.progress("bench solvers") as report:
+        found = measure(
+            sizes_of(sizes),
+            rows=rows,
+            repeats=repeats,
+            threads=counts,
+            seed=seed,
+            limit=limit,
+            progress=report,
+        )
+    if picture:
+        draw_growth(found.rows, picture)
+    if json:
+        console.print_json(
+            {
+                "rows": [asdict(row) for row in found.rows],
+                "ratios": [asdict(ratio) for ratio in found.ratios],
+                "versions": versions(),
+            }
+        )
+    else:
+        console.print_table(
+            [
+                {
+                    "n": row.n,
+                    "m": row.m,
+                    "threads": row.threads,
+                    "solver": row.solver,
+                    "median_ms": f"{1000 * row.median_seconds:.2f}",
+                    "worst_gap": f"{row.gap:.0e}",
+                    "runs": row.repeats,
+                    "time ~ n^": _exponent(growth(found.rows, row.solver, row.threads)),
+                }
+                for row in found.rows
+            ],
+            f"From problem to certified solution, {rows} rows, sigma 4",
+        )
+        for ratio in found.ratios:
+            console.say(
+                f"{ratio.n} x {ratio.m}, threads {ratio.threads}: {ratio.ratio:.1f} times as fast "
+                f"as the best library ({ratio.best_library})"
+            )
+        console.say(f"Versions: {', '.join(f'{k} {v}' for k, v in versions().items())}")
+    for remark in found.remarks:
+        console.remark(remark)
+
+
+@bench.command()
+def batch(
+    n: Annotated[int, typer.Option(help="People.", min=1)] = 100,
+    m: Annotated[int, typer.Option(help="Queries.", min=1)] = 2550,
+    answers: Annotated[int, typer.Option(help="Answer vectors to the same queries.", min=1)] = 50,
+    threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 2,
+    seed: words.Seed = 0,
+    json: words.Json = False,
+) -> None:
+    """Time many answer vectors to one set of queries: one by one, and in one call."""
+    found = measure_batch(n, m, answers, threads, seed)
+    if json:
+        console.print_json(asdict(found))
+    else:
+        console.print_table([{k: _shown(v) for k, v in asdict(found).items()}])
+
+
+@bench.command()
+def first_call(json: words.Json = False) -> None:
+    """Time the first solution in a fresh process: imports and the cached code included."""
+    seconds = measure_first_call()
+    if json:
+        console.print_json({"seconds": seconds})
+    else:
+        console.say(f"First solution in a fresh process: {seconds:.2f} s, Python's start included")
+
+
+def sizes_of(word: str) -> list[tuple[int, int]]:
+    """The sizes (n, m) of a word like `paper` or 50x500,100x2550."""
+    if word == "paper":
+        return list(PAPER_SIZES)
+    pairs = [part.split("x") for part in word.split(",")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise InputError(f"--sizes {word!r}: write `paper` or a list like 50x500,1000x10000")
+    return [(words.whole(n, "--sizes"), words.whole(m, "--sizes")) for n, m in pairs]
+
+
+def _exponent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _shown(value: float | int) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,6 @@
+"""The interior point's compiled loops, bottom up: bits, lapack, newton, finish, path, centre.
+
+All of it is compiled by Numba: half a minute the first time ever, then loaded from its cache. The
+cache watches only the files whose functions are marked ``cache=True``; after editing another one,
+run ``make clean-kernels`` or the old code goes on.
+"""

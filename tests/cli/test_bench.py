@@ -1,0 +1,32 @@
+import pytest
+
+
+def test_bench_solvers_as_json_and_as_a_table(run, tmp_path):
+    options = ("--sizes", "10x60,20x90", "--repeats", 1)
+    found = run("bench", "solvers", *options, "--picture", "time.svg", "--json").json
+    assert {"n", "m", "solver", "median_seconds", "gap"} <= set(found["rows"][0])
+    assert {"n", "m", "best_library", "ratio"} <= set(found["ratios"][0])
+    assert "people n" in (tmp_path / "time.svg").read_text()
+    shown = run("bench", "solvers", "--sizes", "10x60", "--repeats", 1, "--rows", "digits").out
+    assert "times as fast" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--sizes", "ten"), "write `paper` or a list like"),
+        (("--sizes", "0x5"), "not a whole number above 0"),
+        (("--rows", "dice"), "choose random or digits"),
+        (("--threads", "x"), "not a whole number above 0"),
+    ],
+)
+def test_bad_options_are_one_line(run, words, complaint):
+    result = run("bench", "solvers", *words)
+    assert result.code == 2
+    assert complaint in result.err
+
+
+def test_bench_batch_and_first_call(run):
+    assert run("bench", "batch", "--n", 10, "--m", 60, "--answers", 3, "--json").json["n"] == 10
+    assert "ms in one call" in run("bench", "batch", "--n", 10, "--m", 60, "--answers", 3).out
+    assert run("bench", "first-call", "--json").json["seconds"] > 0
