@@ -101,7 +101,7 @@ def draw_growth(rows: Sequence[Row], path: Path) -> None:
         alt.Chart(alt.Data(values=points))
         .mark_line(point=True)
         .encode(
-            x=alt.X("n:Q", scale=alt.Scale(type="log"), title="people n"),
+            x=alt.X("n:Q", scale=alt.Scale(type="log", nice=False), title="people n"),
             y=alt.Y("milliseconds:Q", scale=alt.Scale(type="log"), title="milliseconds, median"),
             color=alt.Color("solver:N", title=None, sort=None),
             strokeWidth=alt.condition("datum.ours", alt.value(4), alt.value(1.5)),
