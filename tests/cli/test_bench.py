@@ -26,6 +26,12 @@ def test_bad_options_are_one_line(run, words, complaint):
     assert complaint in result.err
 
 
+def test_bench_sweep(run):
+    (row,) = run("bench", "sweep", "--jobs", 1, "--trials", 6, "--json").json["rows"]
+    assert row["trials"] == 6
+    assert row["core_hours_for_100_million"] > 0
+
+
 def test_bench_batch_and_first_call(run):
     assert run("bench", "batch", "--n", 10, "--m", 60, "--answers", 3, "--json").json["n"] == 10
     assert "ms in one call" in run("bench", "batch", "--n", 10, "--m", 60, "--answers", 3).out

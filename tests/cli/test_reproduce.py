@@ -1,3 +1,8 @@
+from countleak.cli import reproduce
+from countleak.experiments import Experiment, Outcome
+from countleak.experiments.cells import cells
+from countleak.experiments.trials import grid
+
 KEYS = {
     "range",
     "target",
@@ -12,6 +17,18 @@ KEYS = {
     "residual_mean",
     "residual_sd",
 }
+
+
+def small(settings, progress):
+    """The experiment on suppression with a few small trials."""
+    trials = grid(n=10, queries=(50, 150), suppression=(True, False), number=range(3))
+    found = cells(
+        settings.runner.run(trials, settings.setting, progress), ("sigma", "queries", "suppression")
+    )
+    return Outcome("rows", tuple(cell.record() for cell in found))
+
+
+SMALL = Experiment("suppression", "A small one.", "simulated", small)
 
 
 def test_the_list_names_every_experiment(run):
@@ -29,8 +46,17 @@ def test_table_1_as_json_and_as_a_table(run, shared):
     rows = run("reproduce", "table-1", "--data", data, "--json").json["rows"]
     assert all(set(row) >= KEYS for row in rows)
     shown = run("reproduce", "table-1", "--data", data)
-    assert "The paper: The linear program rebuilt all four ranges" in shown.out
+    assert "The paper (table-1): The linear program rebuilt all four ranges" in shown.out
     assert "10000-12000" in shown.out
+
+
+def test_figures_and_page_of_a_small_reproduction(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(reproduce, "CATALOGUE", {"suppression": SMALL})
+    result = run("reproduce", "all", "--jobs", 1)
+    assert result.code == 0
+    assert "All of it on one page: runs/reproduction.html" in result.out
+    assert (tmp_path / "runs" / "reproduction.html").stat().st_size
+    assert (tmp_path / "runs" / "figures" / "suppression.svg").stat().st_size
 
 
 def test_presence_as_json(run):

@@ -1,10 +1,12 @@
 from countleak.experiments import Settings
 from countleak.experiments.feasibility import run
+from countleak.experiments.runner import Runner
 
 
-def test_shares_agree_with_the_papers_words():
+def test_shares_agree_with_the_papers_words(tmp_path):
     heard = []
-    rows = run(Settings(), lambda done, total: heard.append((done, total))).records
+    settings = Settings(runner=Runner(tmp_path, jobs=2))
+    rows = run(settings, lambda done, total: heard.append((done, total))).records
     shares = {(row["multiplier"], row["queries"]): row["feasible_share"] for row in rows}
     assert 0.3 <= shares[2.5, 1850] <= 0.7
     assert shares[2.5, 2250] <= 0.4

@@ -5,8 +5,17 @@ from countleak.experiments.table_1 import run
 
 
 @pytest.fixture(scope="module")
-def rows(shared):
-    outcome = run(Settings(shared / "data" / "cohen-nissim"), lambda done, total: None)
+def outcome(shared):
+    return run(Settings(shared / "data" / "cohen-nissim"), lambda done, total: None)
+
+
+def test_every_claim_of_the_table_agrees(outcome):
+    assert len(outcome.claims) >= 5
+    assert all(claim.agrees for claim in outcome.claims)
+
+
+@pytest.fixture(scope="module")
+def rows(outcome):
     return {(row["range"], row["max_exponent"]): row for row in outcome.records}
 
 

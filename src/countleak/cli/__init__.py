@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import bench, console, demo, reproduce, stages
+from countleak.cli import bench, console, demo, reproduce, stages, sweep
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -50,12 +50,13 @@ app.command()(stages.ask)
 app.command()(stages.solve)
 app.command()(stages.score)
 app.command()(reproduce.reproduce)
+app.command()(sweep.sweep)
 app.add_typer(bench.bench, name="bench")
 
 
 def main() -> None:
     """Run the command line; bad input ends in one line and exit code 2."""
-    logging.basicConfig(format="countleak: %(message)s", level=logging.INFO)
+    _log_to_stderr()
     try:
         code = app(standalone_mode=False)
     except TyperException as error:
@@ -67,6 +68,16 @@ def main() -> None:
     if code == INTERRUPTED:
         sys.stderr.write("countleak: stopped; what was written so far is kept\n")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _log_to_stderr() -> None:
+    """Show what countleak itself logs; its libraries keep theirs."""
+    log = logging.getLogger("countleak")
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("countleak: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
 
 
 def _message(error: TyperException) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from countleak.bench.peers import versions
 from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch, measure_first_call
+from countleak.bench.sweeps import measure_scaling
 from countleak.cli import console, words
 from countleak.errors import InputError
 from countleak.figures import draw_growth
@@ -106,6 +107,22 @@ def batch(
         console.print_json(asdict(found))
     else:
         console.print_table([{k: _shown(v) for k, v in asdict(found).items()}])
+
+
+@bench.command()
+def sweep(
+    jobs: Annotated[str, typer.Option(help="Numbers of cores, a list like 1,2.")] = "1,2",
+    trials: Annotated[int, typer.Option(help="Trials to run on each.", min=3)] = 1400,
+    json: words.Json = False,
+) -> None:
+    """Time a sweep on several numbers of cores: throughput, overhead a trial, cost of many."""
+    counts = [words.whole(part, "--jobs") for part in jobs.split(",")]
+    with console.progress("bench sweep") as report:
+        found = [asdict(row) for row in measure_scaling(counts, trials=trials, progress=report)]
+    if json:
+        console.print_json({"rows": found})
+    else:
+        console.print_table([{k: _shown(v) for k, v in row.items()} for row in found])
 
 
 @bench.command()

@@ -1,5 +1,6 @@
-"""`countleak reproduce`: the paper's experiments by name."""
+"""`countleak reproduce`: the paper's experiments by name, or all of them on one page."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -7,17 +8,26 @@ import typer
 
 from countleak.cli import console, words
 from countleak.errors import InputError
-from countleak.experiments import Settings
+from countleak.experiments import Experiment, Outcome, Settings
 from countleak.experiments.catalogue import CATALOGUE
+from countleak.experiments.comparison import compare, read_paper_results
+from countleak.experiments.runner import Runner
+from countleak.report.reproduction import draw_figures, write_page
+
+# A table of more rows is for machines; people get the claims and the figures.
+MOST_ROWS = 60
 
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="What to reproduce; without it, the list.")
+        str | None, typer.Argument(help="What to reproduce, or `all`; without it, the list.")
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(help="Folder `data` of the authors' repository, with recorded answers."),
+    ] = None,
+    paper_results: Annotated[
+        Path | None, typer.Option(help="The authors' own results (CSV), to lay over ours.")
     ] = None,
     arithmetic: words.ArithmeticWord = words.Arithmetics.FLOAT64,
     postgres: words.PostgresUrl = None,
@@ -28,6 +38,9 @@ def reproduce(
         ),
     ] = False,
     solver: words.SolverWord = "auto",
+    out: words.RunFolder = Path("runs"),
+    jobs: words.Jobs = -1,
+    cluster: words.Cluster = None,
     seed: words.Seed = 0,
     json: words.Json = False,
 ) -> None:
@@ -35,33 +48,71 @@ def reproduce(
     if name is None:
         _list(json)
         return
-    if name not in CATALOGUE:
-        raise InputError(f"there is no experiment {name!r}; choose {', '.join(CATALOGUE)}")
+    if name != "all" and name not in CATALOGUE:
+        raise InputError(f"there is no experiment {name!r}; choose all, {', '.join(CATALOGUE)}")
     if data is not None and not data.is_dir():
         raise InputError(f"--data {data}: no such folder")
-    experiment = CATALOGUE[name]
-    with (
-        words.arithmetic_of(arithmetic, postgres) as chosen,
-        console.progress(name) as report,
-    ):
-        outcome = experiment.run(
-            Settings(
-                data,
-                seed,
-                chosen,
-                words.solver_of(solver),
-                sound=without_fragile,
-                postgres=postgres,
-            ),
-            report,
+    published = read_paper_results(paper_results) if paper_results else ()
+    with words.arithmetic_of(arithmetic, postgres) as chosen:
+        settings = Settings(
+            data,
+            seed,
+            chosen,
+            words.solver_of(solver),
+            sound=without_fragile,
+            postgres=postgres,
+            runner=Runner(out, jobs, cluster),
         )
+        wanted = _possible(settings) if name == "all" else [CATALOGUE[name]]
+        outcomes = {experiment.name: _run(experiment, settings) for experiment in wanted}
+    comparisons = compare(outcomes, published)
+    figures = draw_figures(outcomes, published, out / "figures")
+    if name == "all":
+        page = write_page(outcomes, comparisons, figures, data, out / "reproduction.html")
     if json:
-        console.print_json({outcome.kind: [dict(record) for record in outcome.records]})
+        found = {key: _json(outcome) for key, outcome in outcomes.items()}
+        console.print_json(found if name == "all" else found[name])
     else:
-        console.say(f"The paper: {experiment.claim}")
+        for experiment in wanted:
+            _show(experiment, outcomes[experiment.name], brief=name == "all")
+        for line in comparisons:
+            console.say(line)
+        if figures:
+            console.say(f"Figures in {out / 'figures'}/")
+        if name == "all":
+            console.say(f"All of it on one page: {page}")
+    for outcome in outcomes.values():
+        for text in outcome.remarks:
+            console.remark(text)
+
+
+def _possible(settings: Settings) -> list[Experiment]:
+    """Every experiment, less those on recorded answers where there are none."""
+    left_out = [e.name for e in CATALOGUE.values() if e.answers == "recorded" and not settings.data]
+    if left_out:
+        console.remark(f"Without --data, left out: {', '.join(left_out)}")
+    return [e for e in CATALOGUE.values() if e.name not in left_out]
+
+
+def _run(experiment: Experiment, settings: Settings) -> Outcome:
+    with console.progress(experiment.name) as report:
+        return experiment.run(settings, report)
+
+
+def _json(outcome: Outcome) -> dict[str, object]:
+    found: dict[str, object] = {outcome.kind: [dict(record) for record in outcome.records]}
+    if outcome.claims:
+        found["claims"] = [asdict(claim) for claim in outcome.claims]
+    return found
+
+
+def _show(experiment: Experiment, outcome: Outcome, brief: bool) -> None:
+    console.say(f"The paper ({experiment.name}): {experiment.claim}")
+    if not brief and len(outcome.records) <= MOST_ROWS:
         console.print_table(outcome.records, f"Ours, from {experiment.answers} answers")
-    for text in outcome.remarks:
-        console.remark(text)
+    for claim in outcome.claims:
+        verdict = "agrees" if claim.agrees else f"does not agree ({claim.why})"
+        console.say(f"  {claim.text}. Paper: {claim.paper}. Ours: {claim.ours}: {verdict}.")
 
 
 def _list(json: bool) -> None:
@@ -72,4 +123,4 @@ def _list(json: bool) -> None:
     if json:
         console.print_json({"experiments": entries})
     else:
-        console.print_table(entries, "What can be reproduced: countleak reproduce NAME")
+        console.print_table(entries, "What can be reproduced: countleak reproduce NAME, or all")

@@ -66,6 +66,14 @@ PostgresUrl = Annotated[
 ]
 
 
+RunFolder = Annotated[
+    Path, typer.Option("--out", help="Folder for trials and figures; a run goes on where it was.")
+]
+Jobs = Annotated[int, typer.Option(help="Cores to use (-1: all).")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="A Dask scheduler (tcp://host:8786), `local:2`, or Ray (ray://host:10001)."),
+]
 SolverWord = Annotated[
     str,
     typer.Option(

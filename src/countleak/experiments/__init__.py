@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from countleak.errors import InputError
+from countleak.experiments.runner import Runner
+from countleak.experiments.trials import Setting
 from countleak.queries.arithmetic import Arithmetic, Float64
 from countleak.solvers import Solver
 from countleak.solvers.auto import Auto
@@ -18,7 +20,7 @@ class Settings:
     """How to run an experiment: the authors' ``data`` if there, seed, arithmetic, solver.
 
     ``sound`` leaves fragile digit queries out; ``postgres`` is a server to use for numeric
-    arithmetic instead of one started for the purpose.
+    arithmetic instead of one started for the purpose; ``runner`` runs and keeps simulated trials.
     """
 
     data: Path | None = None
@@ -27,6 +29,12 @@ class Settings:
     solver: Solver = field(default_factory=Auto)
     sound: bool = False
     postgres: str | None = None
+    runner: Runner = field(default_factory=lambda: Runner(Path("runs")))
+
+    @property
+    def setting(self) -> Setting:
+        """What the trials of a run share."""
+        return Setting(self.seed, str(self.data) if self.data else None)
 
     def required_data(self, experiment: str) -> Path:
         """The authors' folder, for an experiment on recorded answers."""
@@ -39,12 +47,24 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper next to what came out here: agrees or not, and if not, why."""
+
+    text: str
+    paper: str
+    ours: str
+    agrees: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What came out: ``records``, called ``kind``, of flat fields, and remarks for people."""
+    """What came out: ``records``, called ``kind``, of flat fields, claims, and remarks."""
 
     kind: str
     records: tuple[Mapping[str, Any], ...]
     remarks: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Table 1: the attack on the answers that Diffix gave, one row a range of client ids."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from countleak.answers import Answers
 from countleak.decoders.rounding import Rounding
-from countleak.experiments import Experiment, Outcome, Progress, Settings
+from countleak.experiments import Claim, Experiment, Outcome, Progress, Settings
 from countleak.problems import BoundedDmt, Dmt
 from countleak.queries import Queries
 from countleak.queries.digits import fragile
@@ -49,7 +49,30 @@ def run(settings: Settings, progress: Progress) -> Outcome:
             records.append(_fill(row, settings))
             progress(len(records), total)
     remarks = [remark for recorded in ranges for remark in recorded.log.remarks()]
-    return Outcome("rows", tuple(records), tuple(remarks))
+    return Outcome("rows", tuple(records), tuple(remarks), tuple(_claims(records)))
+
+
+def _claims(records: Sequence[Mapping[str, Any]]) -> Iterator[Claim]:
+    # The first row of a range is the one with all its queries.
+    full = {r["range"]: r for r in reversed(records)}
+    perfect = [name for name, record in full.items() if record["accuracy_dmt"] == 1.0]
+    yield Claim(
+        "The linear program reconstructed the data for all four client id ranges perfectly",
+        "4 of 4 ranges",
+        f"DMT is right about everyone in {len(perfect)} of the {len(full)} ranges at hand",
+        len(perfect) == len(full),
+    )
+    for record in records:
+        if record["accuracy_paper"] is None:
+            continue
+        close = abs(record["accuracy_bounded"] - record["accuracy_paper"]) <= 0.03
+        yield Claim(
+            f"Table 1, clients {record['range']}, exponents up to {record['max_exponent']:g}",
+            f"{record['accuracy_paper']:.4f}",
+            f"bounded program {record['accuracy_bounded']:.4f} of {record['n']} people",
+            close,
+            "" if close else "which arithmetic the server used is not known",
+        )
 
 
 def _limits(recorded: RecordedRange) -> list[float | None]:

@@ -1,0 +1,1 @@
+"""Reports: what was run, on pages that people read."""

@@ -1,0 +1,38 @@
+import pytest
+
+SMALL = ("--n", 10, "--queries", "40,80", "--trials", 3, "--jobs", 1)
+
+
+def test_a_newcomers_sweep_draws_a_map(run, tmp_path):
+    found = run("sweep", *SMALL, "--sigma", "1,2,4", "--json").json
+    assert len(found["rows"]) == 6
+    assert {"queries", "sigma", "accuracy", "interval", "baseline"} <= set(found["rows"][0])
+    for suffix in ("svg", "png", "html"):
+        assert (tmp_path / "runs" / "figures" / f"sweep.{suffix}").stat().st_size
+    shown = run("sweep", *SMALL, "--sigma", "1,2,4")
+    assert "Map: runs/figures/sweep.svg" in shown.out
+
+
+def test_a_file_with_flags_over_it_and_curves_for_words(run, tmp_path):
+    (tmp_path / "mine.toml").write_text('name = "mine"\nn = 10\nqueries = [40, 80]\ntrials = 2\n')
+    found = run("sweep", "mine.toml", "--family", "digits,subsets", "--jobs", 1, "--json").json
+    assert {row["family"] for row in found["rows"]} == {"digits", "subsets"}
+    assert found["figure"] == "runs/figures/mine.svg"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--n", "x"), "--n 'x': write a list"),
+        (("--n", "10"), "the grid is a single point"),
+        (("--queries", "0,5"), "queries 0"),
+        (("--family", "dice,digits"), "no family 'dice'"),
+        (("absent.toml",), "no such file"),
+        ((*SMALL, "--cluster", "host"), "write tcp://host:8786"),
+    ],
+)
+def test_bad_sweeps_are_one_line(run, words, complaint):
+    result = run("sweep", *words)
+    assert result.code == 2
+    assert complaint in result.err
+    assert result.err.count("\n") == 1
