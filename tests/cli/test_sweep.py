@@ -28,6 +28,7 @@ def test_a_file_with_flags_over_it_and_curves_for_words(run, tmp_path):
         (("--queries", "0,5"), "queries 0"),
         (("--family", "dice,digits"), "no family 'dice'"),
         (("absent.toml",), "no such file"),
+        ((*SMALL, "--jobs", 0), "jobs is 0; give a number of cores"),
         ((*SMALL, "--cluster", "host"), "write tcp://host:8786"),
     ],
 )

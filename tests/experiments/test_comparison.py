@@ -25,6 +25,9 @@ def test_a_malformed_cell_is_reported_by_line(tmp_path):
     path.write_text(HEADER + "dmt,100,1,50,4,0,10,high,0,0,0\n")
     with pytest.raises(InputError, match=r"results\.csv line 2"):
         read_paper_results(path)
+    path.write_text("something,else\n1,2\n")
+    with pytest.raises(InputError, match="line 1: not the authors' results"):
+        read_paper_results(path)
 
 
 def test_infeasible_trials_are_taken_out_of_their_mean():

@@ -48,7 +48,7 @@ class Cell:
             "interval": self.band,
             "baseline": self.baseline,
             "feasible_share": self.feasible[0],
-            "ms_per_program": 1000 * self.seconds,
+            "ms_a_program": 1000 * self.seconds,
         }
 
 

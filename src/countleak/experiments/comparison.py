@@ -39,6 +39,8 @@ class Published:
 def read_paper_results(path: Path) -> tuple[Published, ...]:
     """The cells of a file with columns lp, n, m, sigma, dini_bound, trials, mean_accuracy, ..."""
     rows = csv.DictReader(StringIO(read_text(path)))
+    if not {"lp", "m", "sigma", "mean_accuracy"} <= set(rows.fieldnames or ()):
+        raise InputError(f"{path} line 1: not the authors' results; expected columns lp, n, m, ...")
     found = []
     for number, row in enumerate(rows, 2):
         try:

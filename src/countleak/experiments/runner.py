@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import joblib
-import numpy as np
 
 from countleak.errors import InputError, MissingExtra
 from countleak.experiments.store import Store
 from countleak.experiments.trials import Setting, Trial, batches, record_key, run_batch
-from countleak.problems import Objective, Problem
-from countleak.solvers.interior import InteriorPoint
+from countleak.solvers.interior import warm_up
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,10 @@ class Runner:
     jobs: int = -1
     cluster: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.jobs == 0 or self.jobs < -1:
+            raise InputError(f"jobs is {self.jobs}; give a number of cores, or -1 for all")
+
     def run(
         self,
         trials: Sequence[Trial],
@@ -41,7 +43,8 @@ class Runner:
         done = len(trials) - len(open_)
         progress(done, len(trials))
         if open_:
-            compile_solver()
+            # Compiled here once, so that the workers find it cached.
+            warm_up()
             with self._backend() as jobs:
                 work = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
                 # The longest first, so that no core waits for a straggler at the end.
@@ -109,10 +112,3 @@ def _register_ray(address: str) -> None:
         raise InputError("a Ray cluster needs Ray; run: pip install ray") from None
     ray.init(address, ignore_reinit_error=True)
     register_ray()
-
-
-def compile_solver() -> None:
-    """Compile both loops of the solver before workers start, so that they find them cached."""
-    A = np.random.default_rng(0).integers(0, 2, (60, 8), dtype=np.int8)
-    for objective, bound in ((Objective.L1, np.inf), (Objective.NONE, 9.0)):
-        InteriorPoint().solve(Problem(A, A.sum(axis=1) / 2.0, objective, bound))

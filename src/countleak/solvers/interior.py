@@ -108,6 +108,14 @@ def _announce() -> None:
         log.info("compiling the solver, once on this machine: about half a minute")
 
 
+@cache
+def warm_up() -> None:
+    """Compile both loops, or load them from their cache, so that no timing has to."""
+    A = np.random.default_rng(0).integers(0, 2, (60, 8), dtype=np.int8)
+    for objective, bound in ((Objective.L1, inf), (Objective.NONE, 9.0)):
+        InteriorPoint().solve(Problem(A, A.sum(axis=1) / 2.0, objective, bound))
+
+
 def _program(
     A: "Matrix", b: NDArray[np.float64], w: NDArray[np.float64], bound: float
 ) -> "Program":
