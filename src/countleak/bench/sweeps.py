@@ -8,7 +8,6 @@ from time import perf_counter
 
 from countleak.experiments.runner import Runner
 from countleak.experiments.trials import Setting, grid
-from countleak.solvers.interior import warm_up
 
 MANY = 100_000_000
 
@@ -35,7 +34,6 @@ def measure_scaling(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Scaling]:
     """Run the same DMT trials on each number of cores, every one from an empty store."""
-    warm_up()
     wanted = grid(n=n, queries=queries, sigma=(2.0, 4.0, 8.0), number=range(-(-trials // 3)))
     found: list[Scaling] = []
     for at, count in enumerate(jobs):

@@ -11,6 +11,7 @@ import joblib
 from countleak.errors import InputError, MissingExtra
 from countleak.experiments.store import Store
 from countleak.experiments.trials import Setting, Trial, batches, record_key, run_batch
+from countleak.problems import Objective
 from countleak.solvers.interior import warm_up
 
 
@@ -44,7 +45,8 @@ class Runner:
         progress(done, len(trials))
         if open_:
             # Compiled here once, so that the workers find it cached.
-            warm_up()
+            for objective in Objective:
+                warm_up(objective)
             with self._backend() as jobs:
                 work = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
                 # The longest first, so that no core waits for a straggler at the end.

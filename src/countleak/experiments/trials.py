@@ -35,7 +35,7 @@ from countleak.queries.signs import random_signs
 from countleak.queries.subsets import random_subsets
 from countleak.scores import score
 from countleak.solvers.highs import Highs
-from countleak.solvers.interior import InteriorPoint, warm_up
+from countleak.solvers.interior import InteriorPoint
 from countleak.targets.recorded import read_census, read_presence
 from countleak.targets.simulated import (
     BoundedUniform,
@@ -155,7 +155,6 @@ def batches(trials: Iterable[Trial], largest: int = 120) -> list[list[Trial]]:
 
 def run_batch(batch: Sequence[Trial], setting: Setting) -> list[dict[str, Any]]:
     """A record for each trial of a batch: its score, its certificate, its time."""
-    warm_up()
     people, condition = _people(batch[0], setting)
     queries = _queries(batch[0], people, setting)
     secret = np.isin(queries.ids, people.ids).astype(np.int8)

@@ -56,7 +56,8 @@ class InteriorPoint:
         from countleak.solvers.kernels.bits import prepare
         from countleak.solvers.kernels.lapack import one_thread
 
-        _announce()
+        for objective in {problem.objective for problem in problems}:
+            warm_up(objective)
         begin = perf_counter()
         matrices: dict[int, Matrix] = {}
         with one_thread():
@@ -100,20 +101,16 @@ class InteriorPoint:
 
 
 @cache
-def _announce() -> None:
-    """Log that the first call ever compiles, so that nobody wonders about the wait."""
+def warm_up(objective: Objective) -> None:
+    """Compile the loop for an objective, or load it from its cache, so that no timing has to."""
+    from countleak.solvers.kernels.bits import prepare
     from countleak.solvers.kernels.path import optimise
 
     if not any(Path(optimise.stats.cache_path).glob("path.optimise*.nbi")):
         log.info("compiling the solver, once on this machine: about half a minute")
-
-
-@cache
-def warm_up() -> None:
-    """Compile both loops, or load them from their cache, so that no timing has to."""
     A = np.random.default_rng(0).integers(0, 2, (60, 8), dtype=np.int8)
-    for objective, bound in ((Objective.L1, inf), (Objective.NONE, 9.0)):
-        InteriorPoint().solve(Problem(A, A.sum(axis=1) / 2.0, objective, bound))
+    bound = 9.0 if objective is Objective.NONE else inf
+    InteriorPoint()._solve(Problem(A, A.sum(axis=1) / 2.0, objective, bound), prepare(A))
 
 
 def _program(
