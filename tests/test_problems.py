@@ -143,3 +143,22 @@ def test_bad_problems_are_refused():
         DiNi(-1.0, 4.0)
     with pytest.raises(InputError, match="sigma is 0"):
         DiNi(1.0, 0.0)
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+def test_what_is_no_number_is_never_certified(objective):
+    A, b = instance(0)
+    problem = Problem(A, b, objective, 9.0)
+    nonsense = Solution(np.full(8, np.nan), np.zeros(30), Status.OPTIMAL, 0, 0.0, "nobody")
+    with pytest.raises(SolverError, match="entries that are no numbers"):
+        certify(problem, nonsense)
+
+
+def test_an_open_bracket_has_an_infinite_gap():
+    assert Bracket(1.0, inf).gap == inf
+
+
+def test_feasibility_needs_a_finite_bound():
+    A, b = instance(0)
+    with pytest.raises(InputError, match="give a finite one"):
+        Problem(A, b, Objective.NONE)

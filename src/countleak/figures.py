@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.bench.solvers import OURS, Row, growth
-from countleak.errors import MissingExtra
+from countleak.errors import InputError, MissingExtra
 from countleak.scores import Score
 
+FORMATS = (".svg", ".png", ".html")
 RECOVERED, MISSED, QUIET = "#1b7f79", "#d1495b", "#8a8f98"
 
 
 def draw_leak(
-    growth: Sequence[tuple[int, Score]],
+    scores: Sequence[tuple[int, Score]],
     x: NDArray[np.float64],
     secret: NDArray[np.int8],
     title: str,
@@ -23,7 +24,7 @@ def draw_leak(
 ) -> None:
     """Draw how the leak grows with the queries, and where each person's x (n,) ended up."""
     alt = _altair()
-    curve = [_point(m, score) for m, score in growth]
+    curve = [_point(m, score) for m, score in scores]
     base = alt.Chart(alt.Data(values=curve)).encode(
         x=alt.X("queries:Q", title="queries answered", axis=alt.Axis(grid=False))
     )
@@ -135,8 +136,8 @@ def draw_curves(
             rule.mark_rule(color=QUIET, strokeDash=[4, 4]).encode(y=alt.Y("level:Q", scale=scale))
         )
     chart = alt.layer(*layers).properties(width=420, height=260, title=title)
-    for suffix in (".svg", ".png", ".html"):
-        _save(chart, stem.with_suffix(suffix))
+    for suffix in FORMATS:
+        _save(chart, stem.parent / f"{stem.name}{suffix}")
 
 
 def draw_map(rows: Sequence[Mapping[str, Any]], x: str, y: str, title: str, stem: Path) -> None:
@@ -156,8 +157,8 @@ def draw_map(rows: Sequence[Mapping[str, Any]], x: str, y: str, title: str, stem
     )
     text = base.mark_text(fontSize=10).encode(text=alt.Text("accuracy:Q", format=".2f"))
     chart = (cells + text).properties(title=title, width=46 * len({v[x] for v in values}))
-    for suffix in (".svg", ".png", ".html"):
-        _save(chart, stem.with_suffix(suffix))
+    for suffix in FORMATS:
+        _save(chart, stem.parent / f"{stem.name}{suffix}")
 
 
 def draw_growth(rows: Sequence[Row], path: Path) -> None:
@@ -190,6 +191,13 @@ def _legend(rows: Sequence[Row], solver: str, threads: int) -> str:
     exponent = growth(rows, solver, threads)
     fitted = f", ~ n^{exponent:.1f}" if exponent is not None else ""
     return f"{solver}{fitted}" if threads == 1 else f"{solver}, {threads} threads{fitted}"
+
+
+def require_drawing(path: Path | None = None) -> None:
+    """Raise before hours of work what would only be noticed after: no altair, no such format."""
+    _altair()
+    if path is not None and path.suffix not in FORMATS:
+        raise InputError(f"{path}: cannot draw {path.suffix!r}; choose {', '.join(FORMATS)}")
 
 
 def _altair() -> Any:

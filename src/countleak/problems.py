@@ -59,6 +59,8 @@ class Problem:
             raise InputError("an answer is not a finite number; mark it suppressed or leave it out")
         if not self.bound >= 0:
             raise InputError(f"the bound on residuals is {self.bound:g}; it cannot be negative")
+        if self.objective is Objective.NONE and self.bound == inf:
+            raise InputError("without a bound on residuals every x will do; give a finite one")
         if self.weights is not None and self.weights.shape != (m,):
             raise ShapeError(f"{m} queries but {self.weights.size} weights")
         if self.weights is not None and not (np.isfinite(self.weights) & (self.weights > 0)).all():
@@ -207,6 +209,8 @@ class Bracket:
     @property
     def gap(self) -> float:
         """Distance of the bounds relative to max(1, upper)."""
+        if self.upper == inf:
+            return inf
         return max(0.0, self.upper - self.lower) / max(1.0, self.upper)
 
 
@@ -237,6 +241,9 @@ def certify(problem: Problem, solution: Solution, tolerance: float = 1e-6) -> Ce
     Raises SolverError where a claim does not hold up: a residual more than ``tolerance`` beyond
     its bound, or an infeasibility that y does not prove.
     """
+    for name, values in (("x", solution.x), ("y", solution.y)):
+        if values is not None and not np.isfinite(values).all():
+            raise SolverError(f"{solution.solver} returned {name} with entries that are no numbers")
     if solution.status is Status.INFEASIBLE:
         return _certify_infeasible(problem, solution)
     if problem.objective is Objective.NONE:

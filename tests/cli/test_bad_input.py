@@ -80,6 +80,7 @@ CASES = [
     (("reproduce", "table-1"), "pass --data with the folder"),
     (("reproduce", "table-1", "--data", "absent"), "--data absent: no such folder"),
     (("reproduce", "table-1", "--data", "."), "no file aircloak_output_cleaned"),
+    (("reproduce", "presence", "--solver", "highs"), "presence is simulated; --solver"),
     (("frobnicate",), "No such command 'frobnicate'"),
 ]
 

@@ -18,6 +18,7 @@ def test_bench_solvers_as_json_and_as_a_table(run, tmp_path):
         (("--sizes", "0x5"), "not a whole number above 0"),
         (("--rows", "dice"), "choose random or digits"),
         (("--threads", "x"), "not a whole number above 0"),
+        (("--picture", "time.xyz"), "cannot draw '.xyz'"),
     ],
 )
 def test_bad_options_are_one_line(run, words, complaint):

@@ -40,15 +40,27 @@ def test_infeasible_trials_are_taken_out_of_their_mean():
 
 
 def test_comparison_in_words():
-    dmt = {"n": 100, "queries": 50, "sigma": 4.0, "accuracy": 0.91, "interval": (0.89, 0.93)}
-    dini = {"decoder": "dini-vertex", "multiplier": 3.0, "queries": 50, "sigma": 4.0,
-            "accuracy": 0.7, "interval": (0.6, 0.8), "feasible_share": 0.5}  # fmt: skip
+    dmt = {"n": 100, "queries": 50, "sigma": 4.0, "accuracy": 0.902, "standard_error": 0.01}
+    dini = {
+        "decoder": "dini-vertex",
+        "multiplier": 2.5,
+        "queries": 50,
+        "sigma": 4.0,
+        "trials": 10,
+        "accuracy": 0.7,
+        "feasible_share": 0.5,
+    }
     outcomes = {"figure-1": Outcome("rows", (dmt,)), "figure-3": Outcome("rows", (dini,))}
     published = (
         Published("dmt", 100, 50, 4.0, 0.0, 10, 0.90, 0.03, 0),
-        Published("dini", 100, 50, 4.0, 3.0, 10, 0.4, 0.4, 4),
+        Published("dini", 100, 50, 4.0, 2.5, 10, 0.4, 0.4, 4),
     )
     first, second = compare(outcomes, published)
-    assert "1 cells: mean difference +0.0100; 100.0% of cells" in first
-    assert "infeasible 50.0% of trials, theirs 40.0%" in second
+    assert first.agrees
+    assert first.ours == "mean difference +0.0020; 100.0% of cells within 2.5 standard errors of it"
+    assert second.agrees
+    assert second.ours.startswith("5 of 10")
+    assert second.paper.startswith("4 of 10")
+    far = Published("dmt", 100, 50, 4.0, 0.0, 10, 0.80, 0.03, 0)
+    assert not compare(outcomes, (far,))[0].agrees
     assert compare(outcomes, ()) == []

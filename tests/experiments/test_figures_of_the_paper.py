@@ -30,7 +30,7 @@ def test_the_authors_grids_are_all_there():
 
 
 def cell(axis, value, mean):
-    return Cell({axis: value}, 100, 100, mean, 0.02, 0.5, 0.001)
+    return Cell({axis: value}, 100, 100, 0, 100, mean, 0.02, 0.5, 0.001)
 
 
 def test_a_crossing_is_judged_by_the_first_cell_beyond():

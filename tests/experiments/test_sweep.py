@@ -34,6 +34,12 @@ def test_a_bad_file_is_named_with_the_field(tmp_path, text, complaint):
     assert "mine.toml" in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["", "../../out", "a/b", ".hidden"])
+def test_a_name_is_a_name(name):
+    with pytest.raises(InputError, match="make a name"):
+        Sweep(name, {}).trials()
+
+
 def test_no_trials_are_refused():
     with pytest.raises(InputError, match="at least 1"):
         Sweep("x", {}, 0).trials()

@@ -1,8 +1,17 @@
 import numpy as np
 import pytest
 
-from countleak import InputError
-from countleak.experiments.trials import Setting, Trial, batches, grid, record_key, run_batch
+from countleak import InputError, Solution, Status
+from countleak.experiments import trials as trials_module
+from countleak.experiments.trials import (
+    Setting,
+    Trial,
+    batches,
+    grid,
+    record_key,
+    run_batch,
+    solve_trials,
+)
 
 SMALL = {"n": 20, "queries": 100, "sigma": 1.0}
 
@@ -17,7 +26,20 @@ def test_a_grid_is_every_combination_once():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"family": "dice"}, {"decoder": "magic"}, {"n": 1}, {"sigma": 0.0}, {"multiplier": -1.0}],
+    [
+        {"family": "dice"},
+        {"decoder": "magic"},
+        {"n": 1},
+        {"n": 6000},
+        {"sigma": 0.0},
+        {"sigma": np.inf},
+        {"multiplier": -1.0},
+        {"multiplier": np.inf},
+        {"world": "presence", "n": 50},
+        {"mechanism": "round", "sigma": 2.5},
+        {"family": "signs", "sign_noise": "double", "decoder": "dini-centre"},
+    ],
+    ids=str,
 )
 def test_trials_that_make_no_sense_are_refused(wrong):
     with pytest.raises(InputError):
@@ -39,10 +61,11 @@ def outcome(record):
     return {**{k: v for k, v in record.items() if k != "rests_on"}, "rests_on": rests_on}
 
 
+@pytest.mark.parametrize("queries", [100, 77])
 @pytest.mark.parametrize("family", ["digits", "subsets", "signs"])
-def test_a_trial_comes_out_the_same_alone_or_in_any_company(family):
-    trials = grid(**SMALL, family=family, decoder=("dmt", "dini-vertex"), multiplier=4.0,
-                  number=range(4))  # fmt: skip
+def test_a_trial_comes_out_the_same_alone_or_in_any_company(family, queries):
+    trials = grid(n=20, sigma=1.0, queries=queries, family=family, multiplier=4.0,
+                  decoder=("dmt", "dini-vertex"), number=range(4))  # fmt: skip
     together = {
         record["key"]: outcome(record)
         for b in batches(trials)
@@ -110,3 +133,22 @@ def test_a_doubled_noise_hides_more_than_a_direct_one():
         for noise in ("direct", "two-subsets", "double")
     }
     assert means["direct"] > means["two-subsets"] > means["double"]
+
+
+def test_a_trial_that_cannot_be_solved_says_so_and_stops_nobody(monkeypatch):
+    def give_up(batch, problems):
+        stopped = Solution(None, None, Status.TROUBLE, 0, 0.0, "nobody")
+        return [stopped, *solve_trials(batch[1:], problems[1:])]
+
+    monkeypatch.setattr(trials_module, "solve_trials", give_up)
+    first, second = run_batch(grid(**SMALL, number=range(2)), Setting())
+    assert first["accuracy"] is None
+    assert "numerical trouble" in first["failed"]
+    assert second["accuracy"] > 0.5
+    assert "failed" not in second
+
+
+def test_the_key_tells_whose_people(shared):
+    data = str(shared / "data" / "cohen-nissim")
+    keys = {record_key(Trial(), setting) for setting in (Setting(), Setting(1), Setting(data=data))}
+    assert len(keys) == 3

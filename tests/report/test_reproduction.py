@@ -30,10 +30,11 @@ def test_figures_are_drawn_three_ways_with_the_papers_points(tmp_path):
 
 def test_the_page_has_every_claim_and_is_escaped(tmp_path):
     figures = draw_figures(OUTCOMES, PUBLISHED, tmp_path)
-    page = write_page(OUTCOMES, ["DMT agrees."], figures, None, tmp_path / "page.html").read_text()
+    comparison = Claim("The authors' own means", "420 cells", "they agree", True)
+    page = write_page(OUTCOMES, [comparison], figures, None, tmp_path / "page.html").read_text()
     assert "Size &lt;matters&gt; little" in page
     assert '<span class="no">no</span>: ten trials' in page
-    assert "DMT agrees." in page
+    assert "420 cells" in page
     assert page.count("<figure>") == 1
     assert "a generated census" in page
     assert "http://" not in page.replace("http://www.w3.org", "")

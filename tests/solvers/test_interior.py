@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from countleak import (
     BoundedDmt,
@@ -8,6 +9,7 @@ from countleak import (
     FeasiblePoint,
     Highs,
     Infeasible,
+    InputError,
     InteriorPoint,
     Objective,
     Point,
@@ -105,6 +107,41 @@ def test_a_batch_is_the_same_as_one_by_one():
 def test_running_out_of_iterations_is_said():
     problem = random_case(3)
     assert InteriorPoint(max_iterations=1).solve(problem).status is Status.ITERATION_LIMIT
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+@pytest.mark.parametrize("factor", [1 - 1e-3, 1 - 1e-6, 1 - 1e-9, 1.0, 1 + 1e-9])
+def test_at_the_limit_of_feasibility_it_ends_and_is_honest(factor, objective):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        A = rng.integers(0, 2, (100, 10)).astype(np.int8)
+        b = A @ rng.integers(0, 2, 10) + np.round(rng.normal(0, 4, 100))
+        problem = Problem(A, b, objective, factor * chebyshev(A, b))
+        solution = InteriorPoint().solve(problem)
+        if solution.status in (Status.OPTIMAL, Status.FEASIBLE, Status.INFEASIBLE):
+            certify(problem, solution)
+        else:
+            assert solution.status in (Status.TROUBLE, Status.ITERATION_LIMIT)
+        if factor < 1 - 1e-4:
+            assert solution.status is Status.INFEASIBLE
+
+
+def chebyshev(A, b):
+    """The smallest bound that has a solution, by scipy."""
+    m, n = A.shape
+    edge = np.ones((m, 1))
+    return linprog(
+        np.append(np.zeros(n), 1.0),
+        A_ub=np.block([[A, -edge], [-A, -edge]]),
+        b_ub=np.concatenate([b, -b]),
+        bounds=[(0, 1)] * n + [(0, None)],
+    ).fun
+
+
+@pytest.mark.parametrize("settings", [{"tolerance": 0.0}, {"threads": 0}, {"max_iterations": 0}])
+def test_settings_that_make_no_sense_are_refused(settings):
+    with pytest.raises(InputError, match="must be above 0"):
+        InteriorPoint(**settings)
 
 
 def test_read_only_and_strided_arrays_are_left_alone():

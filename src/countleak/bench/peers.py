@@ -170,9 +170,11 @@ def using_threads(count: int) -> Iterator[None]:
     scheduler is reset in between.
     """
     highspy.Highs.resetGlobalScheduler(True)
-    with threadpool_limits(limits=count):
-        yield
-    highspy.Highs.resetGlobalScheduler(True)
+    try:
+        with threadpool_limits(limits=count):
+            yield
+    finally:
+        highspy.Highs.resetGlobalScheduler(True)
 
 
 def versions() -> dict[str, str]:

@@ -145,7 +145,7 @@ def _ratios(rows: Sequence[Row]) -> list[Ratio]:
         here = [row for row in rows if (row.n, row.m, row.threads) == (n, m, threads)]
         ours = next(row for row in here if row.solver == OURS)
         libraries = [row for row in here if row.solver != OURS and row.gap <= SOLVED]
-        if libraries:
+        if libraries and ours.gap <= SOLVED:
             best = min(libraries, key=lambda row: row.median_seconds)
             ratios.append(
                 Ratio(n, m, threads, best.solver, best.median_seconds / ours.median_seconds)

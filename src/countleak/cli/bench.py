@@ -11,7 +11,7 @@ from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch,
 from countleak.bench.sweeps import measure_scaling
 from countleak.cli import console, words
 from countleak.errors import InputError
-from countleak.figures import draw_growth
+from countleak.figures import draw_growth, require_drawing
 
 bench = typer.Typer(
     help="Measure countleak against named peers, side by side in one run.", no_args_is_help=True
@@ -45,6 +45,8 @@ def solvers(
 ) -> None:
     """Time the reconstruction program from problem to certified solution, against all solvers."""
     counts = [words.whole(part, "--threads") for part in threads.split(",")]
+    if picture:
+        require_drawing(picture)
     with console.progress("bench solvers") as report:
         found = measure(
             sizes_of(sizes),

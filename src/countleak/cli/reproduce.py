@@ -1,5 +1,6 @@
 """`countleak reproduce`: the paper's experiments by name, or all of them on one page."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -8,10 +9,11 @@ import typer
 
 from countleak.cli import console, words
 from countleak.errors import InputError
-from countleak.experiments import Experiment, Outcome, Settings
+from countleak.experiments import Claim, Experiment, Outcome, Settings
 from countleak.experiments.catalogue import CATALOGUE
 from countleak.experiments.comparison import compare, read_paper_results
 from countleak.experiments.runner import Runner
+from countleak.figures import require_drawing
 from countleak.report.reproduction import draw_figures, write_page
 
 # A table of more rows is for machines; people get the claims and the figures.
@@ -52,6 +54,15 @@ def reproduce(
         raise InputError(f"there is no experiment {name!r}; choose all, {', '.join(CATALOGUE)}")
     if data is not None and not data.is_dir():
         raise InputError(f"--data {data}: no such folder")
+    chosen_for_recorded = (
+        solver != "auto" or arithmetic is not words.Arithmetics.FLOAT64 or without_fragile
+    )
+    if name != "all" and CATALOGUE[name].answers == "simulated" and chosen_for_recorded:
+        raise InputError(
+            f"{name} is simulated; --solver, --arithmetic and --without-fragile are for recorded "
+            "answers"
+        )
+    require_drawing()
     published = read_paper_results(paper_results) if paper_results else ()
     with words.arithmetic_of(arithmetic, postgres) as chosen:
         settings = Settings(
@@ -71,12 +82,12 @@ def reproduce(
         page = write_page(outcomes, comparisons, figures, data, out / "reproduction.html")
     if json:
         found = {key: _json(outcome) for key, outcome in outcomes.items()}
+        found["comparisons"] = {"claims": [asdict(claim) for claim in comparisons]}
         console.print_json(found if name == "all" else found[name])
     else:
         for experiment in wanted:
             _show(experiment, outcomes[experiment.name], brief=name == "all")
-        for line in comparisons:
-            console.say(line)
+        _show_claims(comparisons)
         if figures:
             console.say(f"Figures in {out / 'figures'}/")
         if name == "all":
@@ -110,7 +121,11 @@ def _show(experiment: Experiment, outcome: Outcome, brief: bool) -> None:
     console.say(f"The paper ({experiment.name}): {experiment.claim}")
     if not brief and len(outcome.records) <= MOST_ROWS:
         console.print_table(outcome.records, f"Ours, from {experiment.answers} answers")
-    for claim in outcome.claims:
+    _show_claims(outcome.claims)
+
+
+def _show_claims(claims: Sequence[Claim]) -> None:
+    for claim in claims:
         verdict = "agrees" if claim.agrees else f"does not agree ({claim.why})"
         console.say(f"  {claim.text}. Paper: {claim.paper}. Ours: {claim.ours}: {verdict}.")
 

@@ -11,7 +11,7 @@ from countleak.experiments.cells import cells
 from countleak.experiments.runner import Runner
 from countleak.experiments.sweep import FIELDS, Sweep, check_values, read_sweep
 from countleak.experiments.trials import Setting
-from countleak.figures import draw_curves, draw_map
+from countleak.figures import draw_curves, draw_map, require_drawing
 
 
 def sweep(
@@ -52,6 +52,7 @@ def sweep(
     planned = Sweep(planned.name, values, planned.repeats if trials is None else trials)
     if not planned.axes:
         raise InputError("the grid is a single point; give several values of one field at least")
+    require_drawing()
     with console.progress(planned.name) as report:
         found = Runner(out, jobs, cluster).run(planned.trials(), Setting(seed), report)
     records = [cell.record() for cell in cells(found, planned.axes)]
@@ -86,4 +87,4 @@ def _draw(planned: Sweep, records: list[dict[str, Any]], folder: Path) -> Path |
         draw_curves(rows, [], numeric[0], series or "sweep", (), planned.name, stem)
     else:
         return None
-    return stem.with_suffix(".svg")
+    return folder / f"{planned.name}.svg"

@@ -41,6 +41,8 @@ def round_solution(
     ids: NDArray[np.int64], problem: Problem, solution: Solution, gap: float = 1e-6
 ) -> Guess:
     """The guess about ``ids`` that a solution leads to, certified; nobody where there is no x."""
+    if solution.x is None and solution.status in (Status.TROUBLE, Status.ITERATION_LIMIT):
+        raise SolverError(f"{solution.solver}: {solution.status.value}")
     undecided = solution.x is None and solution.status is Status.TIME_LIMIT
     certificate = None if undecided else certify(problem, solution)
     if isinstance(certificate, Infeasible) or solution.x is None:

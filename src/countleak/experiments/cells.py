@@ -6,17 +6,24 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
+from countleak.errors import SolverError
 from countleak.scores import wilson
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The trials at one point of a grid; accuracy is that of the trials that claimed anything."""
+    """The trials at one point of a grid; accuracy is that of the ``claimed`` ones.
+
+    Others were ``infeasible``, with a proof, or could not be solved and count nowhere.
+    """
 
     at: Mapping[str, Any]
     trials: int
     claimed: int
+    infeasible: int
+    people: int
     mean: float | None
     sd: float | None
     baseline: float
@@ -24,20 +31,26 @@ class Cell:
 
     @property
     def error(self) -> float | None:
-        """Standard error of the mean."""
-        return None if self.sd is None else self.sd / sqrt(self.claimed)
+        """Standard error of the mean: where all trials agree, as if one bit more were wrong."""
+        if self.sd is None:
+            return None
+        return max(self.sd / sqrt(self.claimed), 1 / (self.people * self.claimed))
 
     @property
     def band(self) -> tuple[float, float] | None:
-        """The mean's 95% interval."""
+        """The mean's 95% interval, by Student's t."""
         if self.mean is None or self.error is None:
             return None
-        return max(0.0, self.mean - 1.96 * self.error), min(1.0, self.mean + 1.96 * self.error)
+        half = float(stdtrit(self.claimed - 1, 0.975)) * self.error
+        return max(0.0, self.mean - half), min(1.0, self.mean + half)
 
     @property
     def feasible(self) -> tuple[float, tuple[float, float]]:
         """The share of trials whose program had a solution, with Wilson's interval."""
-        return self.claimed / self.trials, wilson(self.claimed, self.trials)
+        decided = self.claimed + self.infeasible
+        if not decided:
+            raise SolverError(f"none of the {self.trials} trials at {dict(self.at)} was solved")
+        return self.claimed / decided, wilson(self.claimed, decided)
 
     def record(self) -> dict[str, Any]:
         """The cell as flat fields."""
@@ -46,6 +59,7 @@ class Cell:
             "trials": self.trials,
             "accuracy": self.mean,
             "interval": self.band,
+            "standard_error": self.error,
             "baseline": self.baseline,
             "feasible_share": self.feasible[0],
             "ms_a_program": 1000 * self.seconds,
@@ -66,6 +80,8 @@ def _cell(at: dict[str, Any], group: Sequence[Mapping[str, Any]]) -> Cell:
         at,
         len(group),
         len(accuracies),
+        sum(record["rests_on"]["status"] == "infeasible" for record in group),
+        int(group[0]["people"]),
         float(np.mean(accuracies)) if accuracies else None,
         float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else None,
         float(np.mean([record["baseline"] for record in group])),

@@ -4,15 +4,16 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from math import sqrt
+from math import hypot, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from countleak.errors import InputError
-from countleak.experiments import Outcome
+from countleak.experiments import Claim, Outcome
 from countleak.records import read_text
+from countleak.scores import wilson
 
 
 @dataclass(frozen=True)
@@ -65,43 +66,40 @@ def read_paper_results(path: Path) -> tuple[Published, ...]:
     return tuple(found)
 
 
-def compare(outcomes: Mapping[str, Outcome], published: Sequence[Published]) -> list[str]:
-    """What the comparison says, a sentence each: accuracy for DMT, feasibility for DiNi."""
-    lines = []
-    if "figure-1" in outcomes and (line := _compare_dmt(outcomes["figure-1"], published)):
-        lines.append(line)
-    if "figure-3" in outcomes and (line := _compare_dini(outcomes["figure-3"], published)):
-        lines.append(line)
-    return lines
+def compare(outcomes: Mapping[str, Outcome], published: Sequence[Published]) -> list[Claim]:
+    """Ours against theirs: mean accuracy for DMT, how often there is a solution for DiNi."""
+    found = []
+    if "figure-1" in outcomes and (claim := _compare_dmt(outcomes["figure-1"], published)):
+        found.append(claim)
+    if "figure-3" in outcomes and (claim := _compare_dini(outcomes["figure-3"], published)):
+        found.append(claim)
+    return found
 
 
-def _compare_dmt(outcome: Outcome, published: Sequence[Published]) -> str | None:
+def _compare_dmt(outcome: Outcome, published: Sequence[Published]) -> Claim | None:
     ours = {(r["n"], r["queries"], r["sigma"]): r for r in outcome.records}
-    pairs = [
-        (cell, ours[cell.n, cell.queries, cell.sigma])
-        for cell in published
-        if cell.program == "dmt" and (cell.n, cell.queries, cell.sigma) in ours
-    ]
-    if not pairs:
-        return None
     differences, standard = [], []
-    for cell, record in pairs:
-        difference = record["accuracy"] - cell.mean
-        low, high = record["interval"]
+    for cell in published:
+        record = ours.get((cell.n, cell.queries, cell.sigma))
+        if cell.program != "dmt" or record is None or record["standard_error"] is None:
+            continue
         # Where all trials agree a spread of zero would be too sure: one wrong bit in all of them.
-        least = 1 / (cell.n * cell.trials)
-        error = sqrt(cell.sd**2 / cell.trials + ((high - low) / 3.92) ** 2)
-        differences.append(difference)
-        standard.append(abs(difference) / max(error, least))
-    within = np.mean(np.array(standard) <= 2.5)
-    return (
-        f"DMT against the authors' results, {len(pairs)} cells: mean difference "
-        f"{np.mean(differences):+.4f}; {within:.1%} of cells within 2.5 standard errors of the "
-        "difference."
+        theirs = max(cell.sd / sqrt(cell.trials), 1 / (cell.n * cell.trials))
+        differences.append(record["accuracy"] - cell.mean)
+        standard.append(abs(differences[-1]) / hypot(theirs, record["standard_error"]))
+    if not differences:
+        return None
+    mean, within = float(np.mean(differences)), float(np.mean(np.array(standard) <= 2.5))
+    return Claim(
+        "The authors' own DMT means, cell by cell",
+        f"{len(differences)} cells of 10 trials",
+        f"mean difference {mean:+.4f}; {within:.1%} of cells within 2.5 standard errors of it",
+        abs(mean) < 0.003 and within >= 0.95,
+        "without --data the people are others than theirs",
     )
 
 
-def _compare_dini(outcome: Outcome, published: Sequence[Published]) -> str | None:
+def _compare_dini(outcome: Outcome, published: Sequence[Published]) -> Claim | None:
     ours = {
         (r["multiplier"], r["queries"], r["sigma"]): r
         for r in outcome.records
@@ -110,21 +108,32 @@ def _compare_dini(outcome: Outcome, published: Sequence[Published]) -> str | Non
     pairs = [
         (cell, ours[cell.multiplier, cell.queries, cell.sigma])
         for cell in published
-        if cell.program == "dini" and (cell.multiplier, cell.queries, cell.sigma) in ours
+        if cell.program == "dini"
+        and cell.n == 100
+        and cell.multiplier < 3
+        and (cell.multiplier, cell.queries, cell.sigma) in ours
     ]
     if not pairs:
         return None
-    theirs = sum(cell.infeasible for cell, _ in pairs) / sum(cell.trials for cell, _ in pairs)
-    share = np.mean([1 - record["feasible_share"] for _, record in pairs])
+    trials = sum(record["trials"] for _, record in pairs)
+    infeasible = sum(round((1 - r["feasible_share"]) * r["trials"]) for _, r in pairs)
+    their_trials = sum(cell.trials for cell, _ in pairs)
+    theirs = sum(cell.infeasible for cell, _ in pairs)
+    low, high = wilson(infeasible, trials)
+    their_low, their_high = wilson(theirs, their_trials)
     gaps = [
         record["accuracy"] - cell.feasible_mean
         for cell, record in pairs
         if cell.feasible_mean is not None and record["accuracy"] is not None
     ]
-    return (
-        f"DiNi against the authors' results, {len(pairs)} cells: infeasible {share:.1%} of trials, "
-        f"theirs {theirs:.1%}; mean accuracy of the feasible ones differs by {np.mean(gaps):+.3f}, "
-        "as it may: which feasible point a solver returns decides it, and theirs was another."
+    return Claim(
+        "The authors' own DiNi programs with B = 2.5: the share without a solution",
+        f"{theirs} of {their_trials} ({their_low:.3f} to {their_high:.3f})",
+        f"{infeasible} of {trials} ({low:.3f} to {high:.3f}); mean accuracy of the feasible ones "
+        f"differs by {np.mean(gaps):+.3f}, as it may: which feasible point a solver returns "
+        "decides it",
+        low <= their_high and their_low <= high,
+        "without --data the people are others than theirs",
     )
 
 

@@ -64,7 +64,7 @@ def claims(found: list[Cell]) -> tuple[Claim, ...]:
             f"with SD 2 sigma (inferred) the means differ by {average:+.3f} on average and at most "
             f"{largest:.3f}; with SD sigma 1050 queries reach {direct.mean:.3f}",
             alike,
-            "" if alike else "the noise of ±1 queries is not stated in the paper",
+            "the noise of ±1 queries is not stated in the paper",
         ),
     )
 

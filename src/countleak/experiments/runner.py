@@ -1,7 +1,8 @@
 """Runs trials: on the cores here, or on a cluster through joblib, and stores them as they come."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,16 @@ class Runner:
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> list[Mapping[str, Any]]:
         """The records of all trials, in their order; those stored before are not run again."""
-        store = Store(self.folder / "trials.jsonl")
+        with closing(Store(self.folder / "trials.jsonl")) as store:
+            return self._run(trials, setting, store, progress)
+
+    def _run(
+        self,
+        trials: Sequence[Trial],
+        setting: Setting,
+        store: Store,
+        progress: Callable[[int, int], None],
+    ) -> list[Mapping[str, Any]]:
         open_ = [trial for trial in trials if record_key(trial, setting) not in store.records]
         done = len(trials) - len(open_)
         progress(done, len(trials))
@@ -89,7 +99,7 @@ def _dask(address: str) -> Iterator[None]:
         raise MissingExtra("a Dask cluster", "cluster") from None
     with ExitStack() as stack:
         if address.startswith("local:"):
-            if not address[6:].isdigit() or int(address[6:]) < 1:
+            if not re.fullmatch("[1-9][0-9]{0,3}", address[6:]):
                 raise InputError(f"--cluster {address!r}: write local:2 for two workers")
             cluster = LocalCluster(
                 n_workers=int(address[6:]), threads_per_worker=1, dashboard_address=None
@@ -101,7 +111,7 @@ def _dask(address: str) -> Iterator[None]:
             )
         try:
             stack.enter_context(Client(address, timeout=4))
-        except OSError:
+        except (OSError, ValueError):
             raise InputError(f"--cluster {address}: no Dask scheduler answers there") from None
         yield
 

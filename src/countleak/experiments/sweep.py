@@ -1,5 +1,6 @@
 """A user's own grid, from a short TOML file or from flags: same trials, same runner."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -26,6 +27,13 @@ class Sweep:
 
     def trials(self) -> list[Trial]:
         """Every combination, ``repeats`` times."""
+        if not re.fullmatch(r"\w[\w.-]*", self.name):
+            raise InputError(
+                f"name is {self.name!r}; letters, digits, '.', '_' and '-' make a name"
+            )
+        decoders = self.values.get("decoder", "")
+        if "dini" in str(decoders) and "multiplier" not in self.values:
+            raise InputError("DiNi needs its bound; give a multiplier, like 3")
         if self.repeats < 1:
             raise InputError(f"trials is {self.repeats}; run at least 1 a cell")
         return grid(**self.values, number=range(self.repeats))

@@ -61,6 +61,7 @@ def _claims(records: Sequence[Mapping[str, Any]]) -> Iterator[Claim]:
         "4 of 4 ranges",
         f"DMT is right about everyone in {len(perfect)} of the {len(full)} ranges at hand",
         len(perfect) == len(full),
+        "someone was guessed wrong",
     )
     for record in records:
         if record["accuracy_paper"] is None:
@@ -71,7 +72,7 @@ def _claims(records: Sequence[Mapping[str, Any]]) -> Iterator[Claim]:
             f"{record['accuracy_paper']:.4f}",
             f"bounded program {record['accuracy_bounded']:.4f} of {record['n']} people",
             close,
-            "" if close else "which arithmetic the server used is not known",
+            "which arithmetic the server used is not known",
         )
 
 

@@ -7,8 +7,10 @@ order. Trials that differ only in how they decode see the same answers.
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from itertools import product
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from countleak.audit import ask
 from countleak.decoders import Guess
 from countleak.decoders.files import basis
 from countleak.decoders.rounding import round_solution
-from countleak.errors import InputError
+from countleak.errors import InputError, SolverError
 from countleak.people import Condition, People, generated_census
 from countleak.problems import Objective, Problem, Solution, Status
 from countleak.queries import Queries
@@ -36,7 +38,7 @@ from countleak.queries.subsets import random_subsets
 from countleak.scores import score
 from countleak.solvers.highs import Highs
 from countleak.solvers.interior import InteriorPoint
-from countleak.targets.recorded import read_census, read_presence
+from countleak.targets.recorded import people_files, read_census, read_presence
 from countleak.targets.simulated import (
     BoundedUniform,
     Gaussian,
@@ -56,6 +58,9 @@ WORLDS = ("census", "presence")
 
 CANDIDATES = np.arange(2500, 2601)
 PRESENT = 12
+CENSUS = 5000
+# Raised when a change makes trials come out differently, so that stored ones are not mixed in.
+RESULTS = 1
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,22 @@ class Trial:
                 raise InputError(
                     f"there is no {name} {getattr(self, name)!r}; choose {', '.join(allowed)}"
                 )
-        if self.n < 2 or self.queries < 1:
-            raise InputError(f"n is {self.n} and queries {self.queries}; at least 2 and 1")
-        if not self.sigma > 0 or self.multiplier < 0:
+        if not 2 <= self.n <= CENSUS or self.queries < 1:
+            raise InputError(
+                f"n is {self.n} and queries {self.queries}; n must lie in 2-{CENSUS}, queries be 1 "
+                "or more"
+            )
+        if self.world == "presence" and self.n != CANDIDATES.size:
+            raise InputError(
+                f"n is {self.n}, but presence is asked of {CANDIDATES.size} candidates"
+            )
+        if self.mechanism in ("uniform", "round") and not self.sigma.is_integer():
+            raise InputError(f"sigma is {self.sigma:g}; {self.mechanism} takes a whole number")
+        if self.family == "signs" and self.sign_noise != "direct" and "dini" in self.decoder:
+            raise InputError(
+                "DiNi's bound is in sigmas of a direct answer; leave sign_noise direct"
+            )
+        if not 0 < self.sigma < inf or not 0 <= self.multiplier < inf:
             raise InputError(
                 f"sigma {self.sigma:g} must be above 0, B {self.multiplier:g} not below"
             )
@@ -171,8 +189,8 @@ def run_batch(batch: Sequence[Trial], setting: Setting) -> list[dict[str, Any]]:
     ]
     solutions = solve_trials(batch, problems)
     return [
-        _record(trial, setting, round_solution(queries.ids, p, solution), secret)
-        for trial, p, solution in zip(batch, problems, solutions, strict=True)
+        _record(trial, setting, queries.ids, problem, solution, secret)
+        for trial, problem, solution in zip(batch, problems, solutions, strict=True)
     ]
 
 
@@ -189,11 +207,28 @@ def solve_trials(batch: Sequence[Trial], problems: Sequence[Problem]) -> list[So
         if trial.decoder == "dmt-integer":
             solutions[i] = Highs(time_limit=10.0).solve(problem)
         elif vertex or not settled:
-            solutions[i] = Highs().solve(problem)
+            second = Highs().solve(problem)
+            solutions[i] = replace(second, seconds=found.seconds + second.seconds)
     return solutions
 
 
-def _record(trial: Trial, setting: Setting, guess: Guess, secret: Any) -> dict[str, Any]:
+def _record(
+    trial: Trial,
+    setting: Setting,
+    ids: NDArray[np.int64],
+    problem: Problem,
+    solution: Solution,
+    secret: NDArray[np.int8],
+) -> dict[str, Any]:
+    """The record of one trial; one that could not be solved says so and stops nobody else."""
+    try:
+        guess = round_solution(ids, problem, solution)
+    except SolverError as error:
+        nobody = np.zeros(ids.size, dtype=np.bool_)
+        guess = Guess(ids, np.zeros(ids.size, np.int8), nobody, np.zeros(ids.size), solution)
+        failure = {"failed": str(error)}
+    else:
+        failure = {}
     found = score(guess, secret)
     return {
         "key": record_key(trial, setting),
@@ -209,12 +244,24 @@ def _record(trial: Trial, setting: Setting, guess: Guess, secret: Any) -> dict[s
         "false_negatives": found.false_negatives,
         "rests_on": basis(guess),
         "version": countleak.__version__,
+        **failure,
     }
 
 
 def record_key(trial: Trial, setting: Setting) -> str:
-    """The name of a trial's record in a store: trial, seed, and whose people."""
-    return f"{trial.key}-{setting.seed}-{'authors' if setting.data else 'generated'}"
+    """The name of a trial's record in a store: trial, seed, whose people, kind of results."""
+    return f"{trial.key}-{setting.seed}-{_whose(setting.data)}-{RESULTS}"
+
+
+@cache
+def _whose(data: str | None) -> str:
+    """A fingerprint of the authors' people, or that they are generated."""
+    if data is None:
+        return "generated"
+    content = hashlib.sha256()
+    for path in people_files(Path(data)):
+        content.update(path.read_bytes())
+    return content.hexdigest()[:8]
 
 
 def _people(trial: Trial, setting: Setting) -> tuple[People, Condition | None]:
@@ -225,13 +272,14 @@ def _people(trial: Trial, setting: Setting) -> tuple[People, Condition | None]:
         rng = np.random.default_rng([setting.seed, 2500])
         return People(np.sort(rng.choice(CANDIDATES, size=PRESENT, replace=False)), {}), None
     # One census for all n, so that a smaller one is the beginning of a larger one.
-    people = read_census(folder, trial.n) if folder else generated_census(5000, setting.seed)
+    people = read_census(folder, trial.n) if folder else generated_census(CENSUS, setting.seed)
     return people.between(1000, 999 + trial.n), Condition("sex", "=", "1")
 
 
 def _queries(trial: Trial, people: People, setting: Setting) -> Queries:
     ids = CANDIDATES if trial.world == "presence" else people.ids
-    rng = np.random.default_rng([setting.seed, trial.number, _number(trial.asked)])
+    # Seeded by what decides the queries and nothing else: a batch shares them.
+    rng = np.random.default_rng([setting.seed, _number(trial.asked)])
     if trial.family == "subsets":
         return random_subsets(ids, trial.queries, rng)
     if trial.family == "signs":
@@ -254,7 +302,8 @@ def _answers(
 
 
 def _mechanism(trial: Trial) -> Mechanism | TwoSubsets:
-    sigma = 2 * trial.sigma if trial.sign_noise == "double" else trial.sigma
+    doubled = trial.family == "signs" and trial.sign_noise == "double"
+    sigma = 2 * trial.sigma if doubled else trial.sigma
     signed = trial.family == "signs" and trial.sign_noise != "two-subsets"
     mechanism: Mechanism
     if trial.mechanism == "diffix":

@@ -8,7 +8,7 @@ from typing import Any
 
 import countleak
 from countleak.errors import MissingExtra
-from countleak.experiments import Outcome
+from countleak.experiments import Claim, Outcome
 from countleak.experiments.catalogue import CATALOGUE
 from countleak.experiments.comparison import Published, published_points
 from countleak.figures import draw_curves
@@ -142,13 +142,13 @@ def draw_figures(
         ]
         stem = folder / curve.name
         draw_curves(rows, points, curve.x, curve.series, curve.levels, curve.title, stem)
-        drawn[curve.name] = stem.with_suffix(".svg")
+        drawn[curve.name] = folder / f"{curve.name}.svg"
     return drawn
 
 
 def write_page(
     outcomes: Mapping[str, Outcome],
-    comparisons: Sequence[str],
+    comparisons: Sequence[Claim],
     figures: Mapping[str, Path],
     data: Path | None,
     path: Path,
@@ -163,8 +163,8 @@ def write_page(
     )
     titles = {curve.name: curve.title for curve in CURVES}
     page = template.render(
-        claims=[claim for outcome in outcomes.values() for claim in outcome.claims],
-        comparisons=comparisons,
+        claims=[claim for outcome in outcomes.values() for claim in outcome.claims]
+        + list(comparisons),
         figures=[(titles[name], svg.read_text(encoding="utf-8")) for name, svg in figures.items()],
         experiments=[CATALOGUE[name] for name in outcomes],
         census="the authors' census rows" if data else "a generated census",

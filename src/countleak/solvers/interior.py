@@ -29,7 +29,13 @@ NAME = "interior point"
 # How near every pair must be to its target before a point is called the centre.
 CENTRING = 1e-8
 # What the compiled loops call their ends, by number.
-ENDS = (Status.OPTIMAL, Status.FEASIBLE, Status.INFEASIBLE, Status.ITERATION_LIMIT)
+ENDS = (
+    Status.OPTIMAL,
+    Status.FEASIBLE,
+    Status.INFEASIBLE,
+    Status.ITERATION_LIMIT,
+    Status.TROUBLE,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,10 @@ class InteriorPoint:
     tolerance: float = 1e-9
     max_iterations: int = 100
     threads: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0 or self.max_iterations < 1 or self.threads < 1:
+            raise InputError("the tolerance must be above 0, iterations and threads at least 1")
 
     def solve(self, problem: Problem) -> Solution:
         """Solve (P), or find the centre of (F)."""
@@ -88,14 +98,18 @@ class InteriorPoint:
             x, y, end, count = centre(weightless, CENTRING, self.max_iterations)
         else:
             program = _program(A, problem.b, problem.w, problem.bound)
-            x, y, end, count = optimise(program, False, self.tolerance, self.max_iterations)
+            # A whole number would be another type to Numba, and compiled for anew.
+            tolerance = float(self.tolerance)
+            x, y, end, count = optimise(program, False, tolerance, self.max_iterations)
             # The unbounded optimum mostly meets the bound; only where not is there more to do.
             if problem.bound < inf and not within_bound(program, x):
-                x, y, end, more = optimise(program, True, self.tolerance, self.max_iterations)
+                x, y, end, more = optimise(program, True, tolerance, self.max_iterations)
                 count += more
         status = ENDS[end]
-        if status is Status.INFEASIBLE:
+        if status is Status.INFEASIBLE or not np.isfinite(x).all():
             x = None
+        if not np.isfinite(y).all():
+            y = None
         point = Point.CENTRE if status is Status.FEASIBLE else None
         return Solution(x, y, status, count, 0.0, NAME, point)
 

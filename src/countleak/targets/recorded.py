@@ -236,8 +236,7 @@ def read_ranges(folder: Path) -> list[RecordedRange]:
         raise InputError(
             f"{folder}: no such folder; --data takes the folder `data` of the authors' repository"
         )
-    if (folder / "data").is_dir():
-        folder = folder / "data"
+    folder = _data(folder)
     found = [(path, match) for path in folder.iterdir() if (match := LOG_NAME.fullmatch(path.name))]
     if not found:
         raise InputError(
@@ -264,15 +263,26 @@ def _read_range(folder: Path, low: int, high: int, path: Path) -> RecordedRange:
     return RecordedRange(low, high, People(ids, {"truth": truth}), log)
 
 
+def _data(folder: Path) -> Path:
+    """The folder ``data`` of the authors' repository, given itself or the repository."""
+    return folder / "data" if (folder / "data").is_dir() else folder
+
+
+def people_files(folder: Path) -> list[Path]:
+    """The files of the authors' folder that hold the people of the simulations."""
+    names = ("binary_client_ids_2500_2600.mat", "census_uids_sex_1000_6000.mat")
+    return [path for name in names if (path := _data(folder) / name).is_file()]
+
+
 def read_presence(folder: Path) -> People:
     """The clients present among ids 2500-2600, from the authors' folder."""
-    present = _vector(folder / "binary_client_ids_2500_2600.mat", "true_status")
+    present = _vector(_data(folder) / "binary_client_ids_2500_2600.mat", "true_status")
     return People(2500 + np.flatnonzero(present), {})
 
 
 def read_census(folder: Path, n: int) -> People:
     """The first n of the authors' census rows: ids 1000, 1001, ... and ``sex``."""
-    path = folder / "census_uids_sex_1000_6000.mat"
+    path = _data(folder) / "census_uids_sex_1000_6000.mat"
     ids, sexes = _vector(path, "census_uids"), _vector(path, "census_sexes")
     return People(ids[:n], {"sex": sexes[:n]}, "uid")
 

@@ -15,9 +15,11 @@ from countleak.solvers.kernels.newton import (
     new_system,
     precondition,
     refine,
+    sound,
     weigh,
 )
 from countleak.solvers.kernels.path import (
+    BROKEN,
     CENTRED,
     INFEASIBLE,
     STOPPED,
@@ -54,7 +56,7 @@ def centre(program, tol, limit):
     step, system, L = new_pairs(m, n, True), new_system(m, n, n + 2 * m), n + 2 * m
     single = np.empty((n, n) if n >= SINGLE else (0, 0), np.float32)
     double = np.empty((n, n) if n < SINGLE else (0, 0))
-    rows, iteration = min(m, n), 0
+    rows = min(m, n)
 
     for iteration in range(limit):
         # residuals
@@ -68,7 +70,7 @@ def centre(program, tol, limit):
                 spread, abs(at.s[j] * at.z[j] / goal - 1), abs(at.r[j] * at.t[j] / goal - 1)
             )
         if not spread < np.inf:
-            break
+            return x, y, BROKEN, iteration
         if spread < tol and off < tol * beta:
             read(program, True, at, x, y)
             if bounds(program, x, y)[2] < beta:
@@ -76,6 +78,8 @@ def centre(program, tol, limit):
 
         # direction
         weigh(system, at)
+        if not sound(system):
+            return x, y, BROKEN, iteration
         single, double = precondition(system, A, rows, single, double)
         for array in (step.s, step.z, step.r, step.t, system.dx, system.Adx):
             array[:] = 0.0
@@ -95,4 +99,4 @@ def centre(program, tol, limit):
         # update
         advance(at, step, primal, dual)
         move(Ax, system.Adx, primal)
-    return x, y, STOPPED, iteration + 1
+    return x, y, STOPPED, limit

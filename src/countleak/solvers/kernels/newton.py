@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.solvers.kernels.bits import Matrix, jit, scaled_row, times, transposed_times
+from countleak.solvers.kernels.bits import Matrix, jit, plain, scaled_row, times, transposed_times
 from countleak.solvers.kernels.lapack import add_gram, factor_cholesky, solve_cholesky
 
 BLOCK = 256  # rows of a Gram matrix at a time, so that they are still in cache when multiplied
@@ -116,7 +116,7 @@ def move(s, ds, length):
 
 @jit
 def weigh(system, at):
-    """Fills in theta, D and H."""
+    """Fill in theta, D and H."""
     theta, D, H = system.theta, system.D, system.H
     m, n, upper = D.size, H.size, at.r.size
     for j in range(upper):
@@ -128,6 +128,17 @@ def weigh(system, at):
         D[i] = 1 / (p[i] + q[i])
     for j in range(n):
         H[j] = 1 / theta[j]
+
+
+@plain
+def sound(system):
+    """Whether D and H are numbers still: what is not would send the selection of rows astray."""
+    total = 0.0
+    for i in range(system.D.size):
+        total += system.D[i]
+    for j in range(system.H.size):
+        total += system.H[j]
+    return total < np.inf
 
 
 @jit
@@ -213,7 +224,7 @@ def longest(s, ds):
     return most
 
 
-@jit
+@plain
 def kth_largest(values, k):
     """The k-th largest of values, 1 <= k <= len (Hoare's selection)."""
     v, left, right, k = values.copy(), 0, values.size - 1, k - 1
@@ -237,7 +248,7 @@ def kth_largest(values, k):
     return v[k]
 
 
-@jit
+@plain
 def largest(values, k):
     """Indices (k,), increasing, of k largest values."""
     out, count = np.empty(k, np.int64), 0

@@ -26,6 +26,7 @@ from countleak.solvers.kernels.newton import (
     new_system,
     precondition,
     refine,
+    sound,
     weigh,
 )
 
@@ -37,7 +38,7 @@ POLISH = 1e-5
 # Of a multiplier, what the linear solver may leave for it to take.
 ENOUGH = 0.7
 # How a loop ended.
-OPTIMAL, CENTRED, INFEASIBLE, STOPPED, REACHED = range(5)
+OPTIMAL, CENTRED, INFEASIBLE, STOPPED, BROKEN, REACHED = range(6)
 
 
 @jit
@@ -194,7 +195,8 @@ def iterate(program, at, x, y, tol, until, limit):
     """Move ``at`` towards the optimum, and say how that ended and after how many iterations.
 
     OPTIMAL: x, y are certified to tol; REACHED: the relative gap is below ``until``; INFEASIBLE:
-    y proves it; STOPPED: none of these within ``limit`` iterations.
+    y proves it; STOPPED: none of these within ``limit`` iterations; BROKEN: rounding left
+    nothing to go on with. In the last two x and y are those of the last point.
     """
     A = program.A
     m, n, N, L = A.m, A.n, at.s.size, at.t.size
@@ -206,15 +208,15 @@ def iterate(program, at, x, y, tol, until, limit):
     enough, before = ENOUGH, np.inf
     times(A, at.s[:n], Ax)
 
-    iteration = 0
     for iteration in range(limit):
         # residuals
         off = residual(program, at, Ax, e)
         gap = relative_gap(program, at, Ax)
         products = dot(at.s, at.z) + dot(at.r, at.t)
         mu = products / (N + L)
-        if not mu > 0:
-            break
+        if not 0 < mu < np.inf:
+            read(program, bounded, at, x, y)
+            return BROKEN, iteration
         if mu > 0.9 * before:  # poor progress: solve the equations more exactly
             rows, enough = min(m, 2 * rows), max(0.1 * enough, 1e-6)
         before = mu
@@ -227,13 +229,17 @@ def iterate(program, at, x, y, tol, until, limit):
                 read(program, bounded, at, x, y)
                 if certified(program, bounded, x, y, tol):
                     return OPTIMAL, iteration
-            if gap < until:
+            # Just beyond the limit of feasibility the bounds cross; that is no gap to sift at.
+            if gap < until and until > 0:
                 return REACHED, iteration
-        elif refuted(program, at, y):
+        if bounded and (gap < 0 or off >= 1e-6 * program.beta) and refuted(program, at, y):
             return INFEASIBLE, iteration
 
         # direction: the predictor aims at zero, content with one use of the preconditioner;
         weigh(system, at)
+        if not sound(system):
+            read(program, bounded, at, x, y)
+            return BROKEN, iteration
         single, double = precondition(system, A, rows, single, double)
         for j in range(N):
             system.low[j] = -at.z[j]
@@ -270,7 +276,8 @@ def iterate(program, at, x, y, tol, until, limit):
         # update
         advance(at, step, primal, dual)
         move(Ax, system.Adx, primal)
-    return STOPPED, iteration + 1
+    read(program, bounded, at, x, y)
+    return STOPPED, limit
 
 
 @jit
