@@ -1,14 +1,14 @@
 # make demo       set up and run the main job
 # make test       set up and run lint, types, import contracts and tests
 # make test-all   the same with the slow tests
-# make clean      remove what the above made; clean-kernels: the solver's compiled code
+# make clean      remove what the above made
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint clean-kernels clean
+.PHONY: demo test test-all lint clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/countleak demo
@@ -36,8 +36,5 @@ $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e ".[dev]"
 	touch $@ $(VENV)/demo-ready
 
-clean-kernels:
-	rm -rf src/countleak/solvers/kernels/__pycache__
-
-clean: clean-kernels
+clean:
 	rm -rf $(VENV) demo runs dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
