@@ -115,12 +115,12 @@ def _compare_dini(outcome: Outcome, published: Sequence[Published]) -> Claim | N
     ]
     if not pairs:
         return None
-    trials = sum(record["trials"] for _, record in pairs)
-    infeasible = sum(round((1 - r["feasible_share"]) * r["trials"]) for _, r in pairs)
-    their_trials = sum(cell.trials for cell, _ in pairs)
+    trials = sum(cell.trials for cell, _ in pairs)
+    # Every cell counts as often as it does with them, however many trials we ran there.
+    infeasible = round(sum((1 - record["feasible_share"]) * cell.trials for cell, record in pairs))
     theirs = sum(cell.infeasible for cell, _ in pairs)
     low, high = wilson(infeasible, trials)
-    their_low, their_high = wilson(theirs, their_trials)
+    their_low, their_high = wilson(theirs, trials)
     gaps = [
         record["accuracy"] - cell.feasible_mean
         for cell, record in pairs
@@ -128,7 +128,7 @@ def _compare_dini(outcome: Outcome, published: Sequence[Published]) -> Claim | N
     ]
     return Claim(
         "The authors' own DiNi programs with B = 2.5: the share without a solution",
-        f"{theirs} of {their_trials} ({their_low:.3f} to {their_high:.3f})",
+        f"{theirs} of {trials} ({their_low:.3f} to {their_high:.3f})",
         f"{infeasible} of {trials} ({low:.3f} to {high:.3f}); mean accuracy of the feasible ones "
         f"differs by {np.mean(gaps):+.3f}, as it may: which feasible point a solver returns "
         "decides it",
