@@ -22,6 +22,8 @@ from countleak.queries.digits import digit_queries, fragile
 from countleak.queries.signs import random_signs
 from countleak.queries.subsets import random_subsets
 from countleak.scores import score as score_guess
+from countleak.targets import Target
+from countleak.targets.diffix import Diffix
 from countleak.targets.simulated import (
     BoundedUniform,
     Gaussian,
@@ -149,10 +151,24 @@ def _family(
 
 
 def ask(
-    queries: QueriesFile,
+    queries: Annotated[
+        Path | None, typer.Argument(help="Queries written by `countleak plan`.")
+    ] = None,
     people: words.PeopleWord = "bank",
     id_column: words.IdColumn = None,
     secret: words.Secret = "status = 'C'",
+    target: Annotated[
+        str,
+        typer.Option(
+            help="Who answers: `simulated` (see --mechanism), or `diffix`, the system rebuilt over "
+            "a database."
+        ),
+    ] = "simulated",
+    sql: Annotated[
+        str | None, typer.Option(help="diffix: one question in SQL, over the table `loans`.")
+    ] = None,
+    release: words.ReleaseWord = "18.1",
+    salt_file: words.SaltFile = Path("salt"),
     mechanism: Annotated[
         str,
         typer.Option(help="diffix (the authors' simulation), gaussian, laplace, uniform, round."),
@@ -179,10 +195,17 @@ def ask(
     ),
     json: words.Json = False,
 ) -> None:
-    """Put the questions to a simulated system and keep its answers as they come."""
+    """Put the questions to a system and keep its answers as they come; or one of your own."""
+    everyone = words.people_of(people, id_column, None)
+    if sql is not None:
+        if target != "diffix" or queries is not None:
+            raise InputError("--sql is one question to --target diffix, without a file of queries")
+        _ask_one(Diffix(everyone, None, release, salt_file), sql, json)
+        return
+    if queries is None:
+        raise InputError("name a file of queries written by `countleak plan`, or pass --sql")
     asked = read_queries(queries)
     condition = Condition.parse(secret)
-    everyone = words.people_of(people, id_column, None)
     everyone.secret(condition)
     strangers = np.setdiff1d(asked.ids, everyone.ids)
     if strangers.size:
@@ -190,17 +213,26 @@ def ask(
             f"{queries}: {strangers.size} of {asked.ids.size} people are not in {people} (id "
             f"{strangers[0]}); check --people"
         )
-    mechanisms: dict[str, Callable[[], Mechanism]] = {
-        "diffix": lambda: SimulatedDiffix(sigma, rounding, suppression, clamping),
-        "gaussian": lambda: Gaussian(sigma),
-        "laplace": lambda: Laplace(sigma),
-        "uniform": lambda: BoundedUniform(bound),
-        "round": lambda: RoundedToBase(base, random_rounding),
-    }
-    chosen = words.chosen(mechanisms, mechanism, "mechanism")
-    system = _sign_mechanism(chosen, sign_noise) if asked.family == "signs" else chosen
-    target = Simulated(everyone, condition, system, seed)
-    about = f"simulated {system}, counting {condition} of {people}, seed {seed}"
+
+    def simulated() -> tuple[Target, str]:
+        mechanisms: dict[str, Callable[[], Mechanism]] = {
+            "diffix": lambda: SimulatedDiffix(sigma, rounding, suppression, clamping),
+            "gaussian": lambda: Gaussian(sigma),
+            "laplace": lambda: Laplace(sigma),
+            "uniform": lambda: BoundedUniform(bound),
+            "round": lambda: RoundedToBase(base, random_rounding),
+        }
+        chosen = words.chosen(mechanisms, mechanism, "mechanism")
+        system = _sign_mechanism(chosen, sign_noise) if asked.family == "signs" else chosen
+        about = f"simulated {system}, counting {condition} of {people}, seed {seed}"
+        return Simulated(everyone, condition, system, seed), about
+
+    def diffix() -> tuple[Target, str]:
+        made = Diffix(everyone, condition, release, salt_file)
+        salt = made.engine.salt.fingerprint
+        return made, f"Diffix {release}, counting {condition} of {people}, salt {salt}"
+
+    system, about = words.chosen({"simulated": simulated, "diffix": diffix}, target, "target")
     heard: list[int] = []
     with console.progress("asking") as report:
 
@@ -208,7 +240,7 @@ def ask(
             heard.append(new)
             report(sum(heard), len(asked))
 
-        answers = ask_into(out, asked, target, about, count)
+        answers = ask_into(out, asked, system, about, count)
     suppressed, known = int((~answers.released).sum()), heard[0]
     if json:
         console.print_json(
@@ -224,6 +256,28 @@ def ask(
         before = f" ({known} of them known before)" if known else ""
         console.say(f"{len(answers)} answers{before}, {suppressed} suppressed, in {out}")
         console.say(f"From: {about}")
+
+
+def _ask_one(system: Diffix, sql: str, json: bool) -> None:
+    answer = system.ask(sql)
+    rows = [dict(zip(answer.columns, row.values, strict=True)) for row in answer.rows]
+    if json:
+        console.print_json(
+            {
+                "rows": rows,
+                "released": [row.released for row in answer.rows],
+                "notices": list(answer.notices),
+            }
+        )
+        return
+    for notice in answer.notices:
+        console.remark(notice)
+    if rows:
+        console.print_table(rows)
+    else:
+        console.say("Every group has too few people and is held back, and so are all together.")
+    if not all(row.released for row in answer.rows):
+        console.remark("Too few people: the count is held back, and 0 says so.")
 
 
 def _sign_mechanism(mechanism: Any, noise: str) -> Mechanism | TwoSubsets:

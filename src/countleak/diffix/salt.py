@@ -43,6 +43,11 @@ class Salt:
         """64 bits for an element of a layer, apart from the same parts in another role."""
         return first_64_bits(self.key(role) + "\0".join(parts))
 
+    @property
+    def fingerprint(self) -> str:
+        """Eight characters that tell salts apart and give nothing of them away."""
+        return self.key("fingerprint")[:8]
+
     def value_key(self, table: Table, column: Column, role: str) -> str:
         """The key for the values of a column: what the database hashes them with."""
         return self.key(role, table.name, column.name)
