@@ -7,22 +7,24 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from countleak.answers import Answers
-from countleak.audit import ask_into
+from countleak.audit import ask, ask_into
 from countleak.cli import console, words
 from countleak.decoders.files import basis, write_guess
 from countleak.decoders.rounding import Rounding
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError, MissingExtra, SolverError
-from countleak.figures import draw_leak
-from countleak.people import Condition, generated_bank
+from countleak.figures import draw_leak, draw_residuals
+from countleak.people import Condition, People, generated_bank
 from countleak.problems import Bracket
 from countleak.queries import Queries, write_queries
 from countleak.queries.digits import digit_queries
 from countleak.records import replacing
 from countleak.scores import Score, score
 from countleak.targets.diffix import Diffix
+from countleak.targets.simulated import Simulated, SimulatedDiffix
 
 # The ids that `BETWEEN 2000 and 3000` means to Diffix, whose ranges end before their end.
 LOW, HIGH = 2000, 2999
@@ -66,7 +68,8 @@ def demo(
         title = f"{len(people)} loans of a generated bank, Diffix 18.1"
         growth = list(_growth(queries, answers, secret, seed))
         draw_leak(growth, solution.x, secret, title, folder / "leak.svg")
-        picture = "leak.svg"
+        draw_residuals(_residuals(queries, answers, bank, condition), folder / "residuals.svg")
+        picture = "leak.svg, residuals.svg"
     except MissingExtra as error:
         picture = f"no picture: {error}"
     if json:
@@ -99,6 +102,19 @@ def _clear(journal: Path) -> None:
         if '"system":"demo' not in header and '"system":"simulated demo' not in header:
             raise InputError(f"{journal.parent}: holds another run; name another folder")
         journal.unlink()
+
+
+def _residuals(
+    queries: Queries, answers: Answers, bank: People, condition: Condition
+) -> dict[str, NDArray[np.float64]]:
+    """Answers less true counts: of the system, and of the authors' simulation of it."""
+    simulated = ask(queries, Simulated(bank, condition, SimulatedDiffix(sigma=4.0)))
+    truth = bank.secret(condition)[np.searchsorted(bank.ids, queries.ids)]
+    exact = queries.dot(truth.astype(np.float64))
+    return {
+        name: (found.values - exact[found.query])[found.released]
+        for name, found in {"Diffix 18.1, rebuilt": answers, "simulated": simulated}.items()
+    }
 
 
 def _growth(
