@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import bench, console, demo, reproduce, stages, sweep
+from countleak.cli import ask, bench, console, demo, reproduce, stages, sweep
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -46,7 +46,7 @@ def options(
 
 app.command()(demo.demo)
 app.command()(stages.plan)
-app.command()(stages.ask)
+app.command()(ask.ask)
 app.command()(stages.solve)
 app.command()(stages.score)
 app.command()(reproduce.reproduce)
