@@ -27,20 +27,18 @@ def made(where, layering=static_and_uid, users=7, values=11, salt=SALT, group=""
 def test_a_clear_conditions_seeds_by_hand():
     column = SALT.element("column", "loans", "status")
     value = SALT.value(LOANS, Column("status", Kind.TEXT), "C")
-    assert made("status = 'C'") == (column ^ value, column ^ value ^ 7)
+    assert set(made("status = 'C'")) == {column ^ value, column ^ value ^ 7}
 
 
 def test_a_ranges_seeds_by_hand():
     about = SALT.element("column", "loans", "age") ^ SALT.element("range", "0", "10") ^ 11
-    assert made("age BETWEEN 0 AND 10") == (about, about ^ 7)
+    assert set(made("age BETWEEN 0 AND 10")) == {about, about ^ 7}
 
 
 @given(HASHES, HASHES)
 def test_a_static_layer_knows_no_users_and_a_uid_layer_does(one, other):
-    static, uid = made("status = 'C'", users=one)
-    static_again, uid_again = made("status = 'C'", users=other)
-    assert static == static_again
-    assert (uid == uid_again) == (one == other)
+    shared = set(made("status = 'C'", users=one)) & set(made("status = 'C'", users=other))
+    assert len(shared) == (2 if one == other else 1)
 
 
 def test_equal_numbers_in_different_roles_do_not_cancel():

@@ -87,6 +87,8 @@ def test_18_3_lets_clear_conditions_on_isolating_columns_pass(bank):
     engine.ask("SELECT count(*) FROM loans WHERE amount = 5000")
     with pytest.raises(Refused, match="The column `amount` is isolating"):
         engine.ask("SELECT count(*) FROM loans WHERE floor(amount / 10) = 5")
+    with pytest.raises(Refused, match="The column `amount` is isolating"):
+        engine.ask("SELECT floor(amount / 10), count(*) FROM loans GROUP BY 1")
 
 
 def test_releases_go_by_name():

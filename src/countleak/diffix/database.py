@@ -34,7 +34,10 @@ def kind_of(type_name: str) -> Kind:
     name = type_name.upper().split("(")[0].strip()
     if name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"):
         return Kind.WHOLE
-    if name in ("REAL", "FLOAT", "DOUBLE", "DOUBLE PRECISION", "DECIMAL", "NUMERIC", "HUGEINT"):
+    if name in (
+        *("REAL", "FLOAT", "DOUBLE", "DOUBLE PRECISION", "DECIMAL", "NUMERIC"),
+        *("UBIGINT", "HUGEINT", "UHUGEINT"),
+    ):
         return Kind.NUMBER
     return Kind.TEXT
 

@@ -107,9 +107,12 @@ def one_pair(statement: Statement, salt: Salt, bucket: Bucket | None) -> list[La
 
 
 def seeds(layering: Layering, statement: Statement, salt: Salt, bucket: Bucket) -> tuple[int, ...]:
-    """The seeds of a bucket's layers, equal ones once."""
-    found = (layer.seed(bucket) for layer in layering(statement, salt, bucket))
-    return tuple(dict.fromkeys(found))
+    """The seeds of a bucket's layers, equal ones once, in an order of their own.
+
+    Noise is a sum of doubles: in another order its last digit could differ.
+    """
+    found = {layer.seed(bucket) for layer in layering(statement, salt, bucket)}
+    return tuple(sorted(found))
 
 
 def materials(layering: Layering, statement: Statement, salt: Salt) -> tuple[Column, ...]:

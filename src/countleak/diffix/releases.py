@@ -35,9 +35,10 @@ def allow(statement: Statement) -> None:
 
 
 def refuse_isolating(statement: Statement) -> None:
-    """Refuse conditions that are not clear on columns that single out users."""
+    """Refuse conditions and groups that are not clear on columns that single out users."""
     allow(statement)
-    for condition in statement.conditions:
+    groups = tuple(Equal(group, group) for group in statement.groups)
+    for condition in (*statement.conditions, *groups):
         for column in mentioned(condition):
             if column.name in statement.table.isolating and not _is_clear(condition):
                 raise Refused(

@@ -148,7 +148,8 @@ def _is_group(statement: Statement, key: tuple[object, ...]) -> str:
         elif isinstance(value, str):
             constant = write(Constant(value))
         else:
-            constant = f"CAST({value!r} AS DOUBLE PRECISION)"
+            # In quotes, because a database may hold nan and inf.
+            constant = f"CAST('{value!r}' AS DOUBLE PRECISION)"
         written.append(f"{_group(expression)} IS NOT DISTINCT FROM {constant}")
     return " AND ".join(written)
 
