@@ -1,8 +1,8 @@
 """DuckDB and a real PostgreSQL give the same answers for the same salt."""
 
 import numpy as np
-import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 import countleak as cl
 from countleak.diffix.engine import Engine
@@ -102,6 +102,22 @@ def test_the_server_only_reads_and_not_for_ever(loans, postgres):
         database.rows("SELECT pg_sleep(20)")
 
 
+def test_a_role_that_only_reads_the_table_is_enough(loans, postgres, engine):
+    postgres.connection.execute(
+        "DROP ROLE IF EXISTS auditor; CREATE ROLE auditor LOGIN; GRANT SELECT ON loans TO auditor"
+    )
+    try:
+        auditor = make_conninfo(url(postgres), user="auditor")
+        with connect(auditor, table="loans", user="client_id") as database:
+            other = Engine(database, engine.release, engine.salt)
+            text = "SELECT status, count(*) FROM loans GROUP BY status"
+            assert other.ask(text) == engine.ask(text)
+            with pytest.raises(TargetError):
+                database.rows("SELECT rolpassword FROM pg_authid")
+    finally:
+        postgres.connection.execute("DROP OWNED BY auditor; DROP ROLE auditor")
+
+
 def test_what_cannot_be_asked_is_refused(postgres):
     with (
         pytest.raises(InputError, match="no table 'absent'"),
@@ -113,7 +129,3 @@ def test_what_cannot_be_asked_is_refused(postgres):
         connect("postgresql://127.0.0.1:1/none", table="t", user="u"),
     ):
         pass
-
-
-def test_the_fixture_is_a_postgresql(postgres):
-    assert isinstance(postgres.connection, psycopg.Connection)
