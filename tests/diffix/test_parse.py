@@ -141,3 +141,5 @@ def test_groups_by_place_and_labels():
     assert found.groups == (STATUS,)
     assert found.labels == ("s",)
     assert [aggregate.label for aggregate in found.aggregates] == ["n", "sum"]
+    twice = parse("SELECT count(*), count(*), count(amount) FROM loans", LOANS)
+    assert [aggregate.label for aggregate in twice.aggregates] == ["count", "count_2", "count_3"]

@@ -8,7 +8,6 @@ import countleak as cl
 from countleak.diffix.engine import Engine
 from countleak.diffix.postgres import connect
 from countleak.errors import InputError, Refused, TargetError
-from countleak.targets.diffix import Diffix
 from tests.diffix.conftest import salt_number
 from tests.diffix.grammar import generated_statements
 
@@ -40,7 +39,7 @@ def test_the_table_is_described_alike(loans, engine):
 
 def agree(loans, bank, positions):
     queries = cl.digit_queries(bank.between(2000, 2999).ids).take(positions)
-    over_postgres = Diffix.over(loans, salt_number(0), "status = 'C'")
+    over_postgres = cl.Diffix(loans, "status = 'C'", salt=salt_number(0))
     over_duckdb = cl.Diffix(bank, "status = 'C'", salt=salt_number(0))
     found, expected = cl.ask(queries, over_postgres), cl.ask(queries, over_duckdb)
     return np.array_equal(found.values, expected.values, equal_nan=True)

@@ -113,7 +113,7 @@ def ask(
             system = Diffix(everyone, counted, release, salt, table=table)
         else:
             held = _database(stack, database, salt, table, id_column or "client_id")
-            system = Diffix.over(held, salt, counted, release)
+            system = Diffix(held, counted, release, salt)
         of_whom = people if database is None else f"table {table}"
         return (
             system,

@@ -5,6 +5,7 @@ nothing set that is not read. The statement is then written anew by ``render``, 
 file does not understand cannot reach the database.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import sqlglot
@@ -121,7 +122,21 @@ def _selected(
         labels[expression] = alias or inner.sql(dialect="postgres")
     if not aggregates:
         raise Refused("A query must select an aggregate: count, sum or avg.")
-    return tuple(labels.get(g, _label(g)) for g in groups), tuple(aggregates)
+    of_groups = [labels.get(g, _label(g)) for g in groups]
+    names = _apart([*of_groups, *(aggregate.label for aggregate in aggregates)])
+    named = zip(aggregates, names[len(groups) :], strict=True)
+    return tuple(names[: len(groups)]), tuple(replace(a, label=name) for a, name in named)
+
+
+def _apart(labels: list[str]) -> list[str]:
+    """The labels, with a number behind one that stood before."""
+    found: list[str] = []
+    for label in labels:
+        number, new = 2, label
+        while new in found:
+            number, new = number + 1, f"{label}_{number}"
+        found.append(new)
+    return found
 
 
 def _label(expression: Expression) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,42 +32,28 @@ class Diffix:
 
     def __init__(
         self,
-        people: People,
+        data: People | Database,
         count: str | Condition | None = None,
         release: str | Release = "18.1",
         salt: Salt | Path | None = None,
         *,
         table: str = TABLE,
     ):
-        """Load the people into a DuckDB; without a salt a random one that is then forgotten."""
+        """Ask a database, or people, who are loaded into a DuckDB as ``table``.
+
+        ``salt`` is a secret or the file that keeps it; without one it is random, and forgotten.
+        """
         secret = salt_file(salt) if isinstance(salt, Path) else salt or Salt.random()
-        columns = {people.id_column: people.ids, **people.columns}
-        database = Duck.of_columns(columns, secret, table=table, user=people.id_column)
-        condition = Condition.parse(count) if isinstance(count, str) else count
-        if condition is not None:
-            people.secret(condition)
-        self._set(database, release, secret, condition)
-
-    @classmethod
-    def over(
-        cls,
-        database: Database,
-        salt: Salt,
-        count: str | Condition | None = None,
-        release: str | Release = "18.1",
-    ) -> Self:
-        """The same over a database that holds the people already."""
-        made = cls.__new__(cls)
-        condition = Condition.parse(count) if isinstance(count, str) else count
-        made._set(database, release, salt, condition)
-        return made
-
-    def _set(
-        self, database: Database, release: str | Release, salt: Salt, condition: Condition | None
-    ) -> None:
-        made = release_of(release) if isinstance(release, str) else release
-        self.engine = Engine(database, made, salt)
-        self.condition = condition
+        self.condition = Condition.parse(count) if isinstance(count, str) else count
+        if isinstance(data, People):
+            if self.condition is not None:
+                # It raises for a condition that holds for nobody, before anything is asked.
+                data.secret(self.condition)
+            columns = {data.id_column: data.ids, **data.columns}
+            data = Duck.of_columns(columns, secret, table=table, user=data.id_column)
+        self.engine = Engine(
+            data, release_of(release) if isinstance(release, str) else release, secret
+        )
 
     def ask(self, statement: str) -> Answer:
         """The answer to a question of one's own, in SQL."""
