@@ -25,6 +25,8 @@ def test_diffix_answers_one_question_alike_until_the_salt_changes(run, tmp_path)
     refused = asked("SELECT count(*) FROM loans WHERE status = 'A' OR status = 'B'")
     assert refused.code == 2
     assert refused.err == "countleak: Combining conditions with `OR` is not allowed.\n"
+    unknown = asked("VACUUM loans")
+    assert unknown.err == "countleak: Only SELECT statements over one table are answered.\n"
     held_back = asked("SELECT count(*) FROM loans WHERE client_id = 2")
     assert "held back" in held_back.err
     secret = (tmp_path / "salt").read_text().strip()

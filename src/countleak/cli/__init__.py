@@ -78,6 +78,8 @@ def _log_to_stderr() -> None:
         handler.setFormatter(logging.Formatter("countleak: %(message)s"))
         log.addHandler(handler)
         log.setLevel(logging.INFO)
+    # sqlglot tells of SQL it does not know; the refusal says so already, in one line.
+    logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
 def _message(error: TyperException) -> str:

@@ -13,7 +13,7 @@ from countleak.diffix.parse import parse
 from countleak.diffix.releases import Release
 from countleak.diffix.render import buckets_query, contributions_query
 from countleak.diffix.salt import MASK, Salt
-from countleak.diffix.statement import Aggregate, Column, Kind, Range, Statement, Table
+from countleak.diffix.statement import Aggregate, Column, Expression, Kind, Range, Statement, Table
 
 Key = tuple[object, ...]
 
@@ -203,13 +203,17 @@ def _quotient(noisy_sum: float | None, noisy_count: float | None) -> float | Non
 
 
 def _shown(statement: Statement, bucket: Bucket) -> Key:
-    """The values of a group, whole numbers as such."""
+    """The values of a group; whole numbers as such, but for columns of other numbers."""
     return tuple(
         int(value)
-        if isinstance(value, float) and isinstance(group, Column) and group.kind is Kind.WHOLE
+        if isinstance(value, float) and group is not Kind.NUMBER and value.is_integer()
         else value
-        for group, value in zip(statement.groups, bucket.key, strict=True)
+        for group, value in zip(map(_kind, statement.groups), bucket.key, strict=True)
     )
+
+
+def _kind(group: Expression) -> Kind:
+    return group.kind if isinstance(group, Column) else Kind.WHOLE
 
 
 def _side(row: Sequence[Any]) -> Contributions:
