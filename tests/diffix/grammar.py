@@ -22,8 +22,8 @@ def generated_statements(count: int, seed: int) -> Iterator[str]:
         return pick(
             f"floor({column} / {number()})",
             f"ceil({column} * {number()})",
-            f"round({column} / 7)",
-            f"trunc(sqrt({column}))",
+            f"round({column})",
+            f"trunc({column}) / 10",
             f"abs({column} - {number()})",
             f"floor({number()} * pow(({column} * 3), 0.7) + 0.5)",
             f"pow({column}, 2)",

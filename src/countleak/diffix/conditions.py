@@ -10,6 +10,7 @@ from sqlglot import exp
 from countleak.diffix.expressions import Reader, only, refuse
 from countleak.diffix.statement import (
     Among,
+    Call,
     Column,
     Condition,
     Constant,
@@ -96,6 +97,8 @@ def _equal(node: Any, reader: Reader) -> Condition:
     only(node, "this", "expression")
     left, right = reader.expression(node.this), reader.expression(node.expression)
     _check_kinds(left, right)
+    _check_implicit_range(left)
+    _check_implicit_range(right)
     if isinstance(left, Constant):
         left, right = right, left
     if isinstance(left, Constant):
@@ -206,6 +209,18 @@ _CONDITIONS: dict[type, Callable[[Any, Reader], Condition | _Bound]] = {
     exp.Is: _null,
     exp.Not: _not,
 }
+
+
+def _check_implicit_range(expression: Expression) -> None:
+    """Refuse round and trunc of functions: equality with them is a range in disguise.
+
+    floor and ceil pass, as they did in the system; the attack went through floor.
+    """
+    if isinstance(expression, Call):
+        if expression.function in ("round", "trunc"):
+            _ranged(expression.arguments[0])
+        for argument in expression.arguments:
+            _check_implicit_range(argument)
 
 
 def _ranged(expression: Expression) -> Column:
