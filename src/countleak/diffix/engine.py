@@ -62,8 +62,6 @@ class Engine:
                 condition, notice = align(condition)
                 notices += [notice] if notice else []
             conditions.append(condition)
-        # In one order, so that an answer does not depend on how the question was put together.
-        conditions.sort(key=repr)
         return replace(statement, conditions=tuple(conditions)), tuple(notices)
 
     def seeds(self, statement: Statement, bucket: Bucket) -> tuple[int, ...]:

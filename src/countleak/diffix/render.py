@@ -97,12 +97,12 @@ def _size(expression: Expression, cut: bool = True) -> float:
     return math.inf
 
 
-def write_condition(condition: Condition) -> str:
-    """A condition in SQL that is never NULL."""
+def write_condition(condition: Condition) -> list[str]:
+    """A condition in SQL, in parts for AND, that is never NULL."""
     if isinstance(condition, Null):
-        return f"{quote(condition.column.name)} IS {'NOT ' if condition.negated else ''}NULL"
+        return [f"{quote(condition.column.name)} IS {'NOT ' if condition.negated else ''}NULL"]
     # greatest() and least() skip NULL, so it must not get as far as a function.
-    return " AND ".join([*map(_is_known, mentioned(condition)), _compare(condition)])
+    return [*map(_is_known, mentioned(condition)), _compare(condition)]
 
 
 def _is_known(column: Column) -> str:
@@ -133,11 +133,11 @@ def write_where(statement: Statement, without: Sequence[tuple[object, ...]] = ()
     """The WHERE clause; rows of the groups in ``without`` are left out."""
     # Nobody's row is nobody's secret, and has no user to seed noise with.
     parts = [f"{quote(statement.table.user)} IS NOT NULL"]
-    parts += [write_condition(condition) for condition in statement.conditions]
+    parts += [part for condition in statement.conditions for part in write_condition(condition)]
     if without:
         same = " OR ".join(f"({_is_group(statement, key)})" for key in without)
         parts.append(f"NOT ({same})")
-    return " AND ".join(parts)
+    return " AND ".join(dict.fromkeys(parts))
 
 
 def _is_group(statement: Statement, key: tuple[object, ...]) -> str:
