@@ -18,6 +18,8 @@ from countleak.targets.simulated import (
     SimulatedDiffix,
     TwoSubsets,
 )
+from countleak.diffix.salt import Salt
+from countleak.targets.diffix import Diffix
 from countleak.targets.recorded import Recorded, read_log, read_ranges
 from countleak.problems import (
     BoundedDmt,
@@ -47,6 +49,7 @@ from countleak.errors import (
     CountleakError,
     InputError,
     MissingExtra,
+    Refused,
     ShapeError,
     SolverError,
     TargetError,
@@ -64,6 +67,7 @@ __all__ = [
     "Target",
     "BoundedUniform", "Gaussian", "Laplace", "Mechanism", "RoundedToBase", "Simulated",
     "SimulatedDiffix", "TwoSubsets",
+    "Salt", "Diffix",
     "Recorded", "read_log", "read_ranges",
     "BoundedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
     "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",
@@ -71,6 +75,7 @@ __all__ = [
     "Decoder", "Guess", "Rounding",
     "Score", "score", "wilson",
     "Reconstruction", "ask", "ask_into", "reconstruct",
-    "CountleakError", "InputError", "MissingExtra", "ShapeError", "SolverError", "TargetError",
+    "CountleakError", "InputError", "MissingExtra", "Refused", "ShapeError", "SolverError",
+    "TargetError",
 ]
 # fmt: on

@@ -4,6 +4,7 @@
   + InputError      a file, a flag or a value is not what it should be
   + ShapeError      two arrays that must agree on people or on queries do not
   + TargetError     the target refused, timed out, or answered something that is not a count
+    - Refused       the query system does not answer this question; the text says why
   + SolverError     the solver stopped without a certified solution
   + MissingExtra    an optional part of countleak is not installed
 """
@@ -23,6 +24,10 @@ class ShapeError(CountleakError, ValueError):
 
 class TargetError(CountleakError):
     """The target refused, timed out, or answered something that is not a count."""
+
+
+class Refused(TargetError):
+    """The query system does not answer this question; the text says why, in its words."""
 
 
 class SolverError(CountleakError):

@@ -161,6 +161,40 @@ def draw_map(rows: Sequence[Mapping[str, Any]], x: str, y: str, title: str, stem
         _save(chart, stem.parent / f"{stem.name}{suffix}")
 
 
+def draw_residuals(series: Mapping[str, NDArray[np.float64]], path: Path) -> None:
+    """Draw answers less true counts, a histogram a system, side by side on one scale."""
+    alt = _altair()
+    charts = []
+    for name, residuals in series.items():
+        values, counts = np.unique(np.round(residuals), return_counts=True)
+        bars = [
+            {"residual": int(value), "share": float(count / residuals.size)}
+            for value, count in zip(values, counts, strict=True)
+        ]
+        chart = alt.Chart(alt.Data(values=bars)).mark_bar(color=RECOVERED, width=9)
+        charts.append(
+            chart.encode(
+                x=alt.X(
+                    "residual:Q",
+                    title="answer less true count, in people",
+                    scale=alt.Scale(domain=[-16, 16]),
+                    axis=alt.Axis(grid=False),
+                ),
+                y=alt.Y(
+                    "share:Q",
+                    title="share of the answers",
+                    scale=alt.Scale(domain=[0, 0.16]),
+                    axis=alt.Axis(format="%"),
+                ),
+            ).properties(
+                width=330,
+                height=200,
+                title=f"{name}: mean {residuals.mean():+.2f}, SD {residuals.std():.2f}",
+            )
+        )
+    _save(alt.hconcat(*charts).configure_view(stroke=None), path)
+
+
 def draw_growth(rows: Sequence[Row], path: Path) -> None:
     """Draw each solver's median time against n, on logarithmic scales, with the fitted exponent."""
     alt = _altair()

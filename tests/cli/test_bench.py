@@ -37,3 +37,9 @@ def test_bench_batch_and_first_call(run):
     assert run("bench", "batch", "--n", 10, "--m", 60, "--answers", 3, "--json").json["n"] == 10
     assert "ms in one call" in run("bench", "batch", "--n", 10, "--m", 60, "--answers", 3).out
     assert run("bench", "first-call", "--json").json["seconds"] > 0
+
+
+def test_bench_diffix(run):
+    found = run("bench", "diffix", "--primes", 1, "--rows", 5000, "--json").json["rows"]
+    assert [row["times"] for row in found] == [140, 1, 3, 3, 3, 3]
+    assert "digit queries" in run("bench", "diffix", "--primes", 1, "--rows", 0).out

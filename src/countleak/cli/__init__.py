@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import bench, console, demo, reproduce, stages, sweep
+from countleak.cli import ask, bench, console, demo, reproduce, stages, sweep
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -46,7 +46,7 @@ def options(
 
 app.command()(demo.demo)
 app.command()(stages.plan)
-app.command()(stages.ask)
+app.command()(ask.ask)
 app.command()(stages.solve)
 app.command()(stages.score)
 app.command()(reproduce.reproduce)
@@ -78,6 +78,8 @@ def _log_to_stderr() -> None:
         handler.setFormatter(logging.Formatter("countleak: %(message)s"))
         log.addHandler(handler)
         log.setLevel(logging.INFO)
+    # sqlglot tells of SQL it does not know; the refusal says so already, in one line.
+    logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
 def _message(error: TyperException) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from countleak.bench.diffix import measure_attack, measure_many
 from countleak.bench.peers import versions
 from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch, measure_first_call
 from countleak.bench.sweeps import measure_scaling
@@ -135,6 +136,38 @@ def first_call(json: words.Json = False) -> None:
         console.print_json({"seconds": seconds})
     else:
         console.say(f"First solution in a fresh process: {seconds:.2f} s, Python's start included")
+
+
+@bench.command()
+def diffix(
+    primes: Annotated[int, typer.Option(help="Attack of this many primes, 140 each.", min=1)] = 25,
+    rows: Annotated[
+        int, typer.Option(help="Also time questions over so many rows (0: none).", min=0)
+    ] = 10_000_000,
+    threads: Annotated[int, typer.Option(help="Threads of the database.", min=1)] = 2,
+    json: words.Json = False,
+) -> None:
+    """Time the rebuilt Diffix: the attack on a bank, and questions over many rows."""
+    found = [measure_attack(primes)]
+    if rows:
+        with console.progress("bench diffix") as report:
+            found += measure_many(rows, threads, report)
+    if json:
+        console.print_json({"rows": [asdict(row) for row in found]})
+        return
+    console.print_table(
+        [
+            {
+                "rows": row.rows,
+                "times": row.times,
+                "ms each": f"{1000 * row.seconds_each:.1f}",
+                "in all, s": f"{row.times * row.seconds_each:.1f}",
+                "peak GiB": f"{row.peak_gib:.2f}",
+                "question": row.question,
+            }
+            for row in found
+        ]
+    )
 
 
 def sizes_of(word: str) -> list[tuple[int, int]]:

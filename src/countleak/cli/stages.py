@@ -1,7 +1,6 @@
-"""plan, ask, solve, score: one verb a stage, a file between each and the next."""
+"""plan, solve, score: one verb a stage, a file between each and the next."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +8,6 @@ import numpy as np
 import typer
 
 from countleak.answers import read_answers
-from countleak.audit import ask_into
 from countleak.cli import console, words
 from countleak.decoders.files import basis, read_guess, write_guess
 from countleak.decoders.rounding import Rounding
@@ -22,16 +20,6 @@ from countleak.queries.digits import digit_queries, fragile
 from countleak.queries.signs import random_signs
 from countleak.queries.subsets import random_subsets
 from countleak.scores import score as score_guess
-from countleak.targets.simulated import (
-    BoundedUniform,
-    Gaussian,
-    Laplace,
-    Mechanism,
-    RoundedToBase,
-    Simulated,
-    SimulatedDiffix,
-    TwoSubsets,
-)
 
 QueriesFile = Annotated[Path, typer.Argument(help="Queries written by `countleak plan`.")]
 AnswersFile = Annotated[Path, typer.Argument(help="Answers written by `countleak ask`.")]
@@ -146,105 +134,6 @@ def _family(
         family,
         "family",
     )
-
-
-def ask(
-    queries: QueriesFile,
-    people: words.PeopleWord = "bank",
-    id_column: words.IdColumn = None,
-    secret: words.Secret = "status = 'C'",
-    mechanism: Annotated[
-        str,
-        typer.Option(help="diffix (the authors' simulation), gaussian, laplace, uniform, round."),
-    ] = "diffix",
-    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise, in people.")] = 4.0,
-    bound: Annotated[int, typer.Option(help="uniform: noise lies within ± this.")] = 5,
-    base: Annotated[int, typer.Option(help="round: to multiples of this.")] = 5,
-    random_rounding: Annotated[
-        bool, typer.Option(help="round: up or down by chance, right on average.")
-    ] = False,
-    rounding: Annotated[bool, typer.Option(help="diffix: whole-number noise.")] = True,
-    suppression: Annotated[bool, typer.Option(help="diffix: hold back low counts.")] = True,
-    clamping: Annotated[bool, typer.Option(help="diffix: no answer below 0.")] = True,
-    sign_noise: Annotated[
-        str,
-        typer.Option(
-            help="±1 queries: noise of one `direct` answer, of `two-subsets`, or a standard "
-            "deviation."
-        ),
-    ] = "two-subsets",
-    seed: words.Seed = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write or go on with.")] = Path(
-        "answers.jsonl"
-    ),
-    json: words.Json = False,
-) -> None:
-    """Put the questions to a simulated system and keep its answers as they come."""
-    asked = read_queries(queries)
-    condition = Condition.parse(secret)
-    everyone = words.people_of(people, id_column, None)
-    everyone.secret(condition)
-    strangers = np.setdiff1d(asked.ids, everyone.ids)
-    if strangers.size:
-        raise InputError(
-            f"{queries}: {strangers.size} of {asked.ids.size} people are not in {people} (id "
-            f"{strangers[0]}); check --people"
-        )
-    mechanisms: dict[str, Callable[[], Mechanism]] = {
-        "diffix": lambda: SimulatedDiffix(sigma, rounding, suppression, clamping),
-        "gaussian": lambda: Gaussian(sigma),
-        "laplace": lambda: Laplace(sigma),
-        "uniform": lambda: BoundedUniform(bound),
-        "round": lambda: RoundedToBase(base, random_rounding),
-    }
-    chosen = words.chosen(mechanisms, mechanism, "mechanism")
-    system = _sign_mechanism(chosen, sign_noise) if asked.family == "signs" else chosen
-    target = Simulated(everyone, condition, system, seed)
-    about = f"simulated {system}, counting {condition} of {people}, seed {seed}"
-    heard: list[int] = []
-    with console.progress("asking") as report:
-
-        def count(new: int) -> None:
-            heard.append(new)
-            report(sum(heard), len(asked))
-
-        answers = ask_into(out, asked, target, about, count)
-    suppressed, known = int((~answers.released).sum()), heard[0]
-    if json:
-        console.print_json(
-            {
-                "file": str(out),
-                "answers": len(answers),
-                "known_before": known,
-                "suppressed": suppressed,
-                "system": about,
-            }
-        )
-    else:
-        before = f" ({known} of them known before)" if known else ""
-        console.say(f"{len(answers)} answers{before}, {suppressed} suppressed, in {out}")
-        console.say(f"From: {about}")
-
-
-def _sign_mechanism(mechanism: Any, noise: str) -> Mechanism | TwoSubsets:
-    """How a ±1 query is answered: directly, as two subsets, or with a given noise."""
-    if noise == "two-subsets":
-        return TwoSubsets(mechanism)
-    if isinstance(mechanism, SimulatedDiffix):
-        # A sum of +1 and -1 is no count: there is no low one to hold back, and it may be negative.
-        mechanism = replace(mechanism, suppressing=False, clamped=False)
-    if noise == "direct":
-        return mechanism  # type: ignore[no-any-return]
-    try:
-        return replace(mechanism, sigma=float(noise))  # type: ignore[no-any-return]
-    except ValueError as error:
-        raise InputError(
-            f"--sign-noise {noise!r}: write direct, two-subsets or a standard deviation ({error})"
-        ) from None
-    except TypeError:
-        raise InputError(
-            f"--sign-noise {noise} needs a mechanism with a sigma: diffix, gaussian or laplace"
-        ) from None
 
 
 def solve(

@@ -65,7 +65,17 @@ PostgresUrl = Annotated[
     ),
 ]
 
-
+ReleaseWord = Annotated[
+    str,
+    typer.Option("--release", help="diffix: the release, 18.1 (as attacked), 18.3, paper, tables."),
+]
+SaltFile = Annotated[
+    Path,
+    typer.Option(
+        "--salt-file",
+        help="diffix: file of the secret behind its noise; made at random where there is none.",
+    ),
+]
 RunFolder = Annotated[
     Path, typer.Option("--out", help="Folder for trials and figures; a run goes on where it was.")
 ]

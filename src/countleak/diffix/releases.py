@@ -1,0 +1,129 @@
+"""How each release made noise, held back low counts, and what more it refused."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from countleak.diffix.align import is_width
+from countleak.diffix.layers import (
+    Layering,
+    hidden_by_ranges,
+    one_a_condition,
+    one_pair,
+    static_and_uid,
+)
+from countleak.diffix.statement import (
+    Call,
+    Column,
+    Condition,
+    Constant,
+    Equal,
+    Expression,
+    Range,
+    Statement,
+    expressions_of,
+    mentioned,
+)
+from countleak.diffix.suppress import Threshold
+from countleak.errors import InputError, Refused
+
+
+def allow(statement: Statement) -> None:
+    """Refuse ``floor_by`` and ``round_by``, which only the successor knows; nothing else."""
+    for expression in [*statement.groups, *_expressions(statement.conditions)]:
+        if _calls(expression) & {"floor_by", "round_by"}:
+            raise Refused("The functions floor_by and round_by do not exist in this release.")
+
+
+def refuse_isolating(statement: Statement) -> None:
+    """Refuse conditions and groups that are not clear on columns that single out users."""
+    allow(statement)
+    groups = tuple(Equal(group, group) for group in statement.groups)
+    for condition in (*statement.conditions, *groups):
+        for column in mentioned(condition):
+            if column.name in statement.table.isolating and not _is_clear(condition):
+                raise Refused(
+                    f"The column `{column.name}` is isolating and cannot be used in this condition."
+                )
+
+
+def only_tables(statement: Statement) -> None:
+    """Refuse all but equality of columns with constants, and groups of generalised columns."""
+    user = statement.table.user
+    for condition in statement.conditions:
+        if not (
+            isinstance(condition, Equal)
+            and isinstance(condition.right, Constant)
+            and _is_generalised(condition.left)
+        ):
+            raise Refused("Only equality of a generalised column with a constant is allowed.")
+    for expression in [*statement.groups, *_expressions(statement.conditions)]:
+        if not isinstance(expression, Constant) and not _is_generalised(expression):
+            raise Refused(
+                "Only columns, and floor_by or round_by of a column with a width of 1, 2 or 5 "
+                "times a power of ten, are allowed."
+            )
+    columns = [c for group in statement.groups for c in mentioned(Equal(group, group))]
+    columns += [c for condition in statement.conditions for c in mentioned(condition)]
+    if any(column.name == user for column in columns):
+        raise Refused(f"The user id column `{user}` can only be counted.")
+    for aggregate in statement.aggregates:
+        if aggregate.function != "count":
+            raise Refused("Only counts are allowed.")
+
+
+def _is_clear(condition: Condition) -> bool:
+    return isinstance(condition, Range) or all(
+        isinstance(expression, Column | Constant) for expression in _expressions((condition,))
+    )
+
+
+def _is_generalised(expression: Expression) -> bool:
+    match expression:
+        case Column():
+            return True
+        case Call(function="floor_by" | "round_by", arguments=(Column(), Constant(value=width))):
+            return not isinstance(width, str) and is_width(width)
+        case Call(function="substring", arguments=(Column(), *_)):
+            return True
+    return False
+
+
+def _expressions(conditions: tuple[Condition, ...]) -> list[Expression]:
+    return [expression for condition in conditions for expression in expressions_of(condition)]
+
+
+def _calls(expression: Expression) -> set[str]:
+    if not isinstance(expression, Call):
+        return set()
+    return {expression.function}.union(*(_calls(argument) for argument in expression.arguments))
+
+
+@dataclass(frozen=True)
+class Release:
+    """``sd`` of a layer's noise in a count; which layers there are; who is held back; ``check``."""
+
+    name: str
+    sd: float
+    layering: Layering = field(repr=False)
+    check: Callable[[Statement], None] = field(repr=False)
+    threshold: Threshold = field(default_factory=Threshold)
+    # The least count that is released.
+    least: int = 2
+
+
+RELEASES = {
+    release.name: release
+    for release in (
+        Release("18.1", 2.0, hidden_by_ranges, allow),
+        Release("18.3", 2.0, static_and_uid, refuse_isolating),
+        Release("paper", 1.0, one_a_condition, allow),
+        Release("tables", 1.0, one_pair, only_tables, Threshold(5.8, 0.7, 3), 3),
+    )
+}
+
+
+def release_of(name: str) -> Release:
+    """The release of that name."""
+    if name not in RELEASES:
+        raise InputError(f"there is no release {name!r}; choose {', '.join(RELEASES)}")
+    return RELEASES[name]

@@ -1,0 +1,62 @@
+"""Questions put together at random from what is allowed, and from what is not."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+NUMBERS = ("client_id", "amount", "duration")
+
+
+def generated_statements(count: int, seed: int) -> Iterator[str]:
+    """Questions over the loans table, nearly all allowed."""
+    rng = np.random.default_rng(seed)
+
+    def pick(*options: str) -> str:
+        return str(options[rng.integers(len(options))])
+
+    def number() -> str:
+        return pick("1", "2", "0.5", "10", "1000", "24", "3.7", "50000", "1e4")
+
+    def numeric() -> str:
+        column = pick(*NUMBERS)
+        return pick(
+            f"floor({column} / {number()})",
+            f"ceil({column} * {number()})",
+            f"round({column})",
+            f"trunc({column}) / 10",
+            f"abs({column} - {number()})",
+            f"floor({number()} * pow(({column} * 3), 0.7) + 0.5)",
+            f"pow({column}, 2)",
+        )
+
+    def text() -> str:
+        return pick("lower(status)", "upper(status)", "left(status, 1)", "substring(status, 1, 2)")
+
+    def condition() -> str:
+        low = int(rng.integers(0, 5000))
+        return pick(
+            f"status = '{pick('A', 'B', 'C', 'D')}'",
+            f"status <> '{pick('A', 'C')}'",
+            f"status IN ('A', '{pick('B', 'C')}')",
+            f"status LIKE '{pick('%C', '_', 'A%', 'C')}'",
+            "status IS NOT NULL",
+            f"{pick(*NUMBERS)} BETWEEN {low} AND {low + int(rng.integers(1, 300000))}",
+            f"duration = {pick('12', '24', '36')}",
+            f"duration IN (12, {pick('24', '60')})",
+            f"{numeric()} = {numeric()}",
+            f"{numeric()} = {number()}",
+            f"{text()} = '{pick('c', 'C', 'a')}'",
+            "floor(10 * pow((client_id * 2), 0.5) + 0.5) = floor(10 * pow((client_id * 2), 0.5))",
+        )
+
+    for _ in range(count):
+        conditions = [condition() for _ in range(int(rng.integers(0, 4)))]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        aggregate = pick(
+            "count(*)", "count(DISTINCT client_id)", "count(amount)", "sum(amount)",
+            "avg(duration)", "count(DISTINCT duration)", "count(*), sum(duration)",
+        )  # fmt: skip
+        group = pick("", "", "status", "duration", "status, duration", "floor(amount / 50000)")
+        grouped = f" GROUP BY {group}" if group else ""
+        chosen = f"{group}, {aggregate}" if group else aggregate
+        yield f"SELECT {chosen} FROM loans{where}{grouped}"

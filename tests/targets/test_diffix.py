@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+import countleak as cl
+
+SECRET = cl.Condition.parse("status = 'C'")
+
+
+def salt(number):
+    return cl.Salt(b"a salt for tests, number %d" % number)
+
+
+def attacked(bank, number):
+    people = bank.between(2000, 2999)
+    run = cl.reconstruct(
+        cl.digit_queries(people.ids), cl.Diffix(bank, SECRET, "18.1", salt(number))
+    )
+    return cl.score(run.guess, people.secret(SECRET))
+
+
+def test_the_attack_breaks_18_1(bank):
+    found = attacked(bank, 0)
+    assert found.accuracy >= 0.95 > 0.7 > found.baseline
+
+
+@pytest.mark.slow
+def test_the_attack_breaks_18_1_whatever_the_salt(bank):
+    accuracy = np.array([attacked(bank, number).accuracy for number in range(10)])
+    assert (accuracy >= 0.95).sum() >= 9
+    assert accuracy.mean() >= 0.98
+
+
+def test_answers_come_in_batches_stick_and_change_with_the_salt(bank):
+    people = bank.between(2000, 2999)
+    queries = cl.digit_queries(people.ids, primes=1)
+    system = cl.Diffix(bank, "status = 'C'", salt=salt(0))
+    batches = list(system.answer(queries, np.arange(len(queries))))
+    assert [len(batch) for batch in batches] == [100, 40]
+    once = cl.Answers.join(batches)
+    again = cl.ask(queries, cl.Diffix(bank, "status = 'C'", salt=salt(0)))
+    other = cl.ask(queries, cl.Diffix(bank, "status = 'C'", salt=salt(1)))
+    assert np.array_equal(once.values, again.values, equal_nan=True)
+    assert (once.values != other.values).mean() > 0.7
+
+
+def test_every_family_with_sql_can_be_asked(bank):
+    people = bank.between(2000, 2999)
+    subsets = cl.random_subsets(people.ids, 5, np.random.default_rng(0), people.id_column)
+    # An IN list of k ids has k + 1 layers, and more for the secret and the range.
+    assert len(cl.ask(subsets, cl.Diffix(bank, SECRET, salt=salt(0)))) == 5
+    signs = cl.random_signs(people.ids, 5, np.random.default_rng(0))
+    with pytest.raises(cl.InputError, match="have no SQL"):
+        cl.ask(signs, cl.Diffix(bank, SECRET, salt=salt(0)))
+
+
+def test_later_releases_refuse_the_attack(bank):
+    queries = cl.digit_queries(bank.between(2000, 2999).ids, primes=1)
+    with pytest.raises(cl.Refused, match="The column `client_id` is isolating and cannot be used"):
+        cl.ask(queries, cl.Diffix(bank, SECRET, "18.3"))
+    with pytest.raises(cl.Refused, match="Only equality of a generalised column"):
+        cl.ask(queries, cl.Diffix(bank, SECRET, "tables"))
+    with pytest.raises(cl.InputError, match="there is no release"):
+        cl.Diffix(bank, SECRET, "19.1")
+
+
+def residuals(shared, numbers, positions):
+    everyone = cl.read_people(shared / "data" / "berka_loans.csv")
+    people = everyone.between(2000, 3000)
+    queries = cl.digit_queries(people.ids).take(positions)
+    exact = queries.dot(people.secret(SECRET).astype(float))
+    for number in numbers:
+        answers = cl.ask(queries, cl.Diffix(everyone, SECRET, "18.1", salt(number)))
+        yield (answers.values - exact)[answers.released]
+
+
+def test_residuals_on_the_papers_bank(shared):
+    for found in residuals(shared, (0, 1), np.arange(0, 3500, 7)):
+        # As recorded: 3.57 around -0.36. Five standard errors of 500 residuals are 0.55.
+        assert abs(found.std() - 3.47) < 0.55
+
+
+@pytest.mark.slow
+def test_all_residuals_on_the_papers_bank(shared):
+    every = list(residuals(shared, range(20), np.arange(3500)))
+    assert all(3.3 <= found.std() <= 3.65 for found in every)
+    # The layer that all queries share has SD 2, and so have the offsets; 20 of them.
+    assert 1.0 < np.std([found.mean() for found in every]) < 3.0
