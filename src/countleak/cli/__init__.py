@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import ask, bench, console, demo, reproduce, stages, sweep
+from countleak.cli import ask, bench, console, demo, diagnose, reproduce, solve, stages, sweep
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -47,7 +47,8 @@ def options(
 app.command()(demo.demo)
 app.command()(stages.plan)
 app.command()(ask.ask)
-app.command()(stages.solve)
+app.command()(diagnose.diagnose)
+app.command()(solve.solve)
 app.command()(stages.score)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
