@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import ask, bench, console, demo, reproduce, stages, sweep
+from countleak.cli import ask, bench, budget, console, demo, reproduce, stages, sweep
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -49,6 +49,7 @@ app.command()(stages.plan)
 app.command()(ask.ask)
 app.command()(stages.solve)
 app.command()(stages.score)
+app.command()(budget.budget)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
 app.add_typer(bench.bench, name="bench")
