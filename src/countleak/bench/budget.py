@@ -8,11 +8,13 @@ few queries scatters around that average by .01 to .02, however many trials it h
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from os import cpu_count
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.budget.evolution import DECODERS, DIGITS, Attack, predict
+from countleak.decoders.rounding import round_solution
 from countleak.people import Condition, generated_census
 from countleak.problems import Problem
 from countleak.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_queries
@@ -27,9 +29,10 @@ SIGMAS = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 FEW_PEOPLE, FEW_QUERIES, FEW_SIGMAS = (50, 100, 150), (150, 250, 550, 1050, 2050), (2.0, 4.0, 8.0)
 # Under so many queries a person nothing is promised.
 LEAST_RATIO = 1.5
+TRAIT = Condition("sex", "=", "1")
 
-# Solves for every column of answers (m, t) to the queries A (m, n): x (n, t), to be rounded.
-Decode = Callable[[NDArray[np.int8], NDArray[np.float64]], NDArray[np.float64]]
+# The bits (n, t) that a decoder makes of t columns of answers (m, t) to the queries A (m, n).
+Decode = Callable[[NDArray[np.int8], NDArray[np.float64]], NDArray[np.int8]]
 
 
 @dataclass(frozen=True)
@@ -119,24 +122,22 @@ def summaries(rows: Sequence[Comparison], within: float) -> list[Summary]:
 
 def _compare(A: NDArray[np.int8], sigma: float, trials: int, seed: int) -> list[Comparison]:
     m, n = A.shape
-    secrets = np.column_stack(
-        [generated_census(n, seed + t).secret(Condition("sex", "=", "1")) for t in range(trials)]
-    )
-    counts = A @ secrets.astype(np.float64)
+    # A cell's draws are its own, so that cells err independently.
+    draws = np.random.SeedSequence((seed, n, m, round(1000 * sigma))).generate_state(trials)
+    secrets = np.column_stack([generated_census(n, int(d)).secret(TRAIT) for d in draws])
+    counts = (A @ secrets.astype(np.float64)).astype(np.float64)
     plain = SimulatedDiffix(sigma, suppressing=False, clamped=False)
     attack = Attack(n, m, plain, family=DIGITS)
     right = {}
     for mechanism in (plain, SimulatedDiffix(sigma)):
         answers = np.column_stack(
             [
-                mechanism.release(counts[:, t], np.random.SeedSequence((seed, n, m, t)))
-                .suppressed_as(0)
-                .values
-                for t in range(trials)
+                mechanism.release(column, np.random.SeedSequence(int(d))).suppressed_as(0).values
+                for column, d in zip(counts.T, draws, strict=True)
             ]
         )
         for name, decode in SIMULATED.items():
-            right[name, mechanism] = ((decode(A, answers) >= 0.5) == secrets).mean(axis=0)
+            right[name, mechanism] = (decode(A, answers) == secrets).mean(axis=0)
     rows = []
     for decoder in DECODERS:
         if decoder.name in SIMULATED:
@@ -162,12 +163,18 @@ def _compare(A: NDArray[np.int8], sigma: float, trials: int, seed: int) -> list[
     return rows
 
 
-def _least_absolute(A: NDArray[np.int8], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _least_absolute(A: NDArray[np.int8], answers: NDArray[np.float64]) -> NDArray[np.int8]:
     problems = [Problem(A, np.ascontiguousarray(column)) for column in answers.T]
-    return np.column_stack([s.x for s in InteriorPoint().solve_all(problems)])
+    ids = np.arange(A.shape[1])
+    solutions = InteriorPoint(threads=cpu_count() or 1).solve_all(problems)
+    rounded = [
+        round_solution(ids, problem, solution)
+        for problem, solution in zip(problems, solutions, strict=True)
+    ]
+    return np.column_stack([guess.values for guess in rounded])
 
 
-def _least_squares(A: NDArray[np.int8], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _least_squares(A: NDArray[np.int8], answers: NDArray[np.float64]) -> NDArray[np.int8]:
     """Alternating directions for all columns at once: they share the matrix and its inverse."""
     dense = A.astype(np.float64)
     m, n = dense.shape
@@ -182,7 +189,7 @@ def _least_squares(A: NDArray[np.int8], answers: NDArray[np.float64]) -> NDArray
         moved, z = float(np.abs(new - z).max()), new
         if moved < 1e-5:
             break
-    return z
+    return (z >= 0.5).astype(np.int8)
 
 
 SIMULATED: dict[str, Decode] = {"lp": _least_absolute, "ls": _least_squares}

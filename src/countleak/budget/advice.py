@@ -23,8 +23,8 @@ from countleak.budget.inverse import (
     sigma_needed,
 )
 from countleak.budget.privacy import epsilon_of, sigma_for_epsilon
-from countleak.errors import InputError, MissingExtra, NoPrediction
-from countleak.targets.simulated import RoundedToBase, SimulatedDiffix
+from countleak.errors import MissingExtra, NoPrediction
+from countleak.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
 
 ROUNDING = (
     "a rounding error is taken for independent noise, an approximation; it has a hard bound, and "
@@ -138,13 +138,12 @@ def advise(
             return make()
         except (NoPrediction, MissingExtra) as error:
             remarks.append(str(error))
-        except InputError:
-            # The question does not arise: no sigma to choose, say, where counts are rounded.
-            pass
-        return None
+            return None
 
     rows = tuple(_row(attack, each, target, tried) for each in DECODERS)
-    sigma = tried(lambda: sigma_needed(attack, decoder, limits.advantage))
+    sigma = None
+    if isinstance(attack.mechanism, Gaussian | Laplace | SimulatedDiffix):
+        sigma = tried(lambda: sigma_needed(attack, decoder, limits.advantage))
     allowed = tried(lambda: queries_allowed(attack, decoder, limits.advantage))
     epsilon = tried(lambda: epsilon_of(attack.mechanism, attack.queries, limits.delta))
     private = None

@@ -83,13 +83,23 @@ def sigma_for(attack: Attack, decoder: Recursion, target: float) -> float:
         # Where nothing is predicted the answers are nearly exact: no noise to plan with.
         return _reaches(noisy, decoder, target) is not False
 
-    low, high = log(LEAST_SIGMA), log(MOST_SIGMA)
-    if not breaks(low) or breaks(high):
+    # From about the noise that hides one person in so many answers, outwards by factors of four.
+    low = high = log(attack.queries) / 2
+    while not breaks(low):
+        high, low = low, low - log(4)
+        _check_sigma(low, attack, decoder, target)
+    while breaks(high):
+        low, high = high, high + log(4)
+        _check_sigma(high, attack, decoder, target)
+    return exp(_bisect(breaks, low, high))
+
+
+def _check_sigma(level: float, attack: Attack, decoder: Recursion, target: float) -> None:
+    if not LEAST_SIGMA < exp(level) < MOST_SIGMA:
         raise NoPrediction(
             f"no noise leaves {decoder.name} at {target:.1%} with {attack.queries} queries about "
             f"{attack.people} people; plan with another number of queries"
         )
-    return exp(_bisect(breaks, low, high))
 
 
 def sigma_against_everyone(attack: Attack, limit: float) -> float | None:

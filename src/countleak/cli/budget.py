@@ -245,16 +245,16 @@ def _remedies(advice: Advice) -> list[str]:
 
 def _privacy(advice: Advice) -> str:
     limits = advice.limits
+    if isinstance(advice.prediction.attack.mechanism, BoundedUniform | RoundedToBase):
+        return "Differential privacy: none, for noise with a hard bound rules answers out for sure."
     if advice.epsilon is None:
-        return (
-            "Differential privacy: none. No epsilon describes this noise, or it is not installed."
-        )
-    words_ = (
+        return "Differential privacy: not read, see the note."
+    strength = (
         "a strong" if advice.epsilon <= 1 else "a weak" if advice.epsilon <= 10 else "hardly any"
     )
     text = (
         f"As differential privacy, all these answers together cost epsilon = {advice.epsilon:.3g} "
-        f"at delta = {limits.delta:g}: {words_} guarantee."
+        f"at delta = {limits.delta:g}: {strength} guarantee."
     )
     if advice.sigma_for_epsilon is not None:
         text += (
