@@ -29,7 +29,7 @@ from countleak.budget.laws import Law, law_of
 from countleak.errors import InputError, NoPrediction
 from countleak.targets.simulated import Mechanism, RoundedToBase
 
-STEPS, TOLERANCE, DAMPING = 3000, 1e-8, 0.7
+STEPS, TOLERANCE, DAMPING = 20_000, 1e-8, 0.7
 # A tau^2 at which less than one bit in 10^50 is wrong.
 EXACT = 1e-3
 # Noise variances under which half as many answers as people leave the recursion astray.

@@ -194,11 +194,17 @@ def _tell(advice: Advice, picture: Path | None) -> None:
     most = accuracy_at(limits.advantage, attack.baseline)
     allowed = f"{limits.advantage:.0%} of the way, {most:.1%} right"
     verdict = "stays within" if advice.kept else "breaks"
-    console.say(
-        f"This {verdict} your limit ({allowed}). Any of these keeps it, against `{found.decoder}`:"
-    )
-    for line in _remedies(advice):
+    remedies = _remedies(advice)
+    against = f"against `{found.decoder}`"
+    keeps = f"Any of these keeps it, {against}:" if remedies else f"No remedy is known {against}."
+    console.say(f"This {verdict} your limit ({allowed}). {keeps}")
+    for line in remedies:
         console.say(f"  - {line}")
+    if advice.base_needed is None:
+        console.say(
+            "Rounding the counts in place of noise does not: no base up to "
+            f"{attack.widest_base:.0f} would do."
+        )
     console.say("")
     console.say(_privacy(advice))
     for remark in advice.remarks:
@@ -237,9 +243,6 @@ def _remedies(advice: Advice) -> list[str]:
         lines.append(f"a cap of {advice.queries_allowed} answers in all, with the noise as it is")
     if advice.base_needed is not None:
         lines.append(f"counts rounded to multiples of {advice.base_needed} in place of noise")
-    else:
-        widest = advice.prediction.attack.widest_base
-        lines.append(f"rounding instead of noise: no base up to {widest:.0f} would do")
     return lines
 
 
