@@ -42,3 +42,25 @@ def bayes(A, b, loss, prior, rng, sweeps=150):
             if sweep >= sweeps // 3:
                 p[i] += chance
     return p / (sweeps - sweeps // 3) >= 0.5
+
+
+def messages(A, b, bound, steps=300, damping=0.8):
+    """The likelier bits under whole-number noise within ± ``bound``, by message passing.
+
+    Rangan's generalised approximate message passing, for queries of mean 0.
+    """
+    m, n = A.shape
+    w, square = np.arange(-bound, bound + 1), A**2
+    x, spread, s = np.full(n, 0.5), np.full(n, 0.25), np.zeros(m)
+    for _ in range(steps):
+        V = square @ spread
+        off = (b - A @ x + V * s)[:, None] - w
+        weight = np.exp(-((off**2) - (off**2).min(axis=1, keepdims=True)) / (2 * V[:, None]))
+        weight /= weight.sum(axis=1, keepdims=True)
+        mean = (weight * off).sum(axis=1)
+        left = (weight * off**2).sum(axis=1) - mean**2
+        s = damping * mean / V + (1 - damping) * s
+        tau2 = 1 / (square.T @ np.maximum((1 - left / V) / V, 1e-9))
+        p = expit((x + tau2 * (A.T @ s) - 0.5) / tau2)
+        x, spread = damping * p + (1 - damping) * x, np.maximum(p * (1 - p), 1e-6)
+    return x >= 0.5

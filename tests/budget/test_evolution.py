@@ -80,6 +80,20 @@ def test_predictions_are_what_other_solvers_reach(attack, decoder, trials):
     assert predict(attack, decoder).accuracy == pytest.approx(accuracy, abs=0.01 + 3 * error)
 
 
+@pytest.mark.parametrize("m", [200, 450])
+def test_a_posterior_that_knows_a_hard_bound_is_what_message_passing_reaches(m):
+    attack = Attack(300, m, BoundedUniform(12), family=SIGNS)
+    rng = np.random.default_rng(3)
+    right = []
+    for _ in range(12):
+        A, x, b = attacks.draw(rng, 300, m, 0.5, noise_of(attack.mechanism), SIGNS)
+        right.append((attacks.messages(A, b, 12) == x).mean())
+    error = np.std(right) / sqrt(12)
+    predicted = predict(attack, BAYES).accuracy
+    assert predicted == pytest.approx(np.mean(right), abs=0.01 + 3 * error)
+    assert predicted > predict(attack, LS).accuracy + 0.01
+
+
 @pytest.mark.parametrize(
     ("m", "lp", "ls", "bayes"),
     [(150, 0.723, 0.744, 0.750), (750, 0.908, 0.951, 0.955), (1750, 0.979, 0.994, 0.997)],
