@@ -13,12 +13,18 @@ from os import cpu_count
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.budget.evolution import DECODERS, DIGITS, Attack, predict
+from countleak.answers import Answers
+from countleak.budget.evolution import DECODERS, DIGITS, Attack, Recursion, predict
+from countleak.decoders.bayes import Bayes
 from countleak.decoders.rounding import round_solution
+from countleak.errors import InputError
+from countleak.noise import Noise, Threshold
 from countleak.people import Condition, generated_census
 from countleak.problems import Problem
+from countleak.queries import Queries
 from countleak.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_queries
 from countleak.solvers.interior import InteriorPoint
+from countleak.solvers.squares import box_least_squares
 from countleak.targets.simulated import SimulatedDiffix
 
 PEOPLE = (50, 75, 100, 125, 150)
@@ -31,8 +37,8 @@ FEW_PEOPLE, FEW_QUERIES, FEW_SIGMAS = (50, 100, 150), (150, 250, 550, 1050, 2050
 LEAST_RATIO = 1.5
 TRAIT = Condition("sex", "=", "1")
 
-# The bits (n, t) that a decoder makes of t columns of answers (m, t) to the queries A (m, n).
-Decode = Callable[[NDArray[np.int8], NDArray[np.float64]], NDArray[np.int8]]
+# The bits that a decoder makes of several answers to the same queries, for each (n,).
+Simulate = Callable[[Queries, Sequence[Answers], SimulatedDiffix], list[NDArray[np.int8]]]
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Comparison:
     """One decoder at one point: predicted and simulated accuracy, and what Diffix makes of it.
 
     ``difference`` is predicted less simulated; ``suppressing`` the accuracy simulated with low
-    counts read as 0 and no answer below 0, which the prediction knows nothing of.
+    counts held back and no answer below 0, which the prediction knows nothing of, if asked for.
     """
 
     n: int
@@ -52,26 +58,31 @@ class Comparison:
     simulated: float
     standard_error: float
     difference: float
-    suppressing: float
+    suppressing: float | None
 
 
 def measure_budget(
     people: Sequence[int] = FEW_PEOPLE,
     queries: Sequence[int] = FEW_QUERIES,
     sigmas: Sequence[float] = FEW_SIGMAS,
+    decoders: Sequence[str] = ("lp", "ls"),
+    suppression: bool = True,
     trials: int = 100,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Comparison]:
     """Compare prediction and simulation at every point with 1.5 queries a person or more."""
+    if unknown := set(decoders) - set(SIMULATED):
+        raise InputError(f"there is no decoder {min(unknown)!r}; choose {', '.join(SIMULATED)}")
+    chosen = [decoder for decoder in DECODERS if decoder.name in decoders]
     points = [(n, m) for n in people for m in queries if m >= LEAST_RATIO * n]
     found: list[Comparison] = []
     for done, (n, m) in enumerate(points):
         progress(done, len(points))
-        ids = generated_census(n).ids
-        A = digit_queries(ids, primes=-(-m // A_PRIME), exponents=SWEEP_EXPONENTS).matrix[:m]
+        ids, primes = generated_census(n).ids, -(-m // A_PRIME)
+        asked = digit_queries(ids, primes=primes, exponents=SWEEP_EXPONENTS).take(np.arange(m))
         for sigma in sigmas:
-            found += _compare(A, sigma, trials, seed)
+            found += _compare(asked, sigma, chosen, suppression, trials, seed)
     progress(len(points), len(points))
     return found
 
@@ -92,7 +103,7 @@ class Summary:
     worst_at: str
     beyond: int
     surely_beyond: int
-    suppression_moves: float
+    suppression_moves: float | None
 
 
 def summaries(rows: Sequence[Comparison], within: float) -> list[Summary]:
@@ -103,7 +114,7 @@ def summaries(rows: Sequence[Comparison], within: float) -> list[Summary]:
         off = np.array([row.difference for row in here])
         errors = np.array([row.standard_error for row in here])
         worst = here[int(np.abs(off).argmax())]
-        moved = np.array([row.suppressing - row.simulated for row in here])
+        moved = [row.suppressing - row.simulated for row in here if row.suppressing is not None]
         found.append(
             Summary(
                 name,
@@ -114,82 +125,90 @@ def summaries(rows: Sequence[Comparison], within: float) -> list[Summary]:
                 f"n {worst.n}, m {worst.queries}, sigma {worst.sigma:g}",
                 int((np.abs(off) > within).sum()),
                 int((np.abs(off) > within + 2 * errors).sum()),
-                float(moved[np.abs(moved).argmax()]),
+                max(moved, key=abs) if moved else None,
             )
         )
     return found
 
 
-def _compare(A: NDArray[np.int8], sigma: float, trials: int, seed: int) -> list[Comparison]:
-    m, n = A.shape
+def _compare(
+    asked: Queries,
+    sigma: float,
+    decoders: Sequence[Recursion],
+    suppression: bool,
+    trials: int,
+    seed: int,
+) -> list[Comparison]:
+    m, n = asked.matrix.shape
     # A cell's draws are its own, so that cells err independently.
     draws = np.random.SeedSequence((seed, n, m, round(1000 * sigma))).generate_state(trials)
-    secrets = np.column_stack([generated_census(n, int(d)).secret(TRAIT) for d in draws])
-    counts = (A @ secrets.astype(np.float64)).astype(np.float64)
+    secrets = [generated_census(n, int(draw)).secret(TRAIT) for draw in draws]
+
+    def right(name: str, mechanism: SimulatedDiffix) -> NDArray[np.float64]:
+        answers = [
+            mechanism.release(asked.dot(secret.astype(np.float64)), np.random.SeedSequence(int(d)))
+            for secret, d in zip(secrets, draws, strict=True)
+        ]
+        bits = SIMULATED[name](asked, answers, mechanism)
+        return np.array([(b == s).mean() for b, s in zip(bits, secrets, strict=True)])
+
     plain = SimulatedDiffix(sigma, suppressing=False, clamped=False)
     attack = Attack(n, m, plain, family=DIGITS)
-    right = {}
-    for mechanism in (plain, SimulatedDiffix(sigma)):
-        answers = np.column_stack(
-            [
-                mechanism.release(column, np.random.SeedSequence(int(d))).suppressed_as(0).values
-                for column, d in zip(counts.T, draws, strict=True)
-            ]
-        )
-        for name, decode in SIMULATED.items():
-            right[name, mechanism] = (decode(A, answers) == secrets).mean(axis=0)
     rows = []
-    for decoder in DECODERS:
-        if decoder.name in SIMULATED:
-            accuracies, predicted = right[decoder.name, plain], predict(attack, decoder).accuracy
-            simulated = float(accuracies.mean())
-            # Where all trials agree, as if one bit more were wrong.
-            error = max(float(accuracies.std(ddof=1)) / sqrt(trials), 1 / (n * trials))
-            suppressing = float(right[decoder.name, SimulatedDiffix(sigma)].mean())
-            rows.append(
-                Comparison(
-                    n,
-                    m,
-                    sigma,
-                    decoder.name,
-                    trials,
-                    predicted,
-                    simulated,
-                    error,
-                    predicted - simulated,
-                    suppressing,
-                )
+    for decoder in decoders:
+        predicted, accuracies = predict(attack, decoder).accuracy, right(decoder.name, plain)
+        simulated = float(accuracies.mean())
+        rows.append(
+            Comparison(
+                n,
+                m,
+                sigma,
+                decoder.name,
+                trials,
+                predicted,
+                simulated,
+                # Where all trials agree, as if one bit more were wrong.
+                max(float(accuracies.std(ddof=1)) / sqrt(trials), 1 / (n * trials)),
+                predicted - simulated,
+                float(right(decoder.name, SimulatedDiffix(sigma)).mean()) if suppression else None,
             )
+        )
     return rows
 
 
-def _least_absolute(A: NDArray[np.int8], answers: NDArray[np.float64]) -> NDArray[np.int8]:
-    problems = [Problem(A, np.ascontiguousarray(column)) for column in answers.T]
-    ids = np.arange(A.shape[1])
+def _least_absolute(
+    asked: Queries, answers: Sequence[Answers], mechanism: SimulatedDiffix
+) -> list[NDArray[np.int8]]:
+    problems = [Problem(asked.matrix, each.suppressed_as(0).values) for each in answers]
     solutions = InteriorPoint(threads=cpu_count() or 1).solve_all(problems)
-    rounded = [
-        round_solution(ids, problem, solution)
+    return [
+        round_solution(asked.ids, problem, solution).values
         for problem, solution in zip(problems, solutions, strict=True)
     ]
-    return np.column_stack([guess.values for guess in rounded])
 
 
-def _least_squares(A: NDArray[np.int8], answers: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Alternating directions for all columns at once: they share the matrix and its inverse."""
-    dense = A.astype(np.float64)
-    m, n = dense.shape
-    rho = m / 4
-    inverse = np.linalg.inv(dense.T @ dense + rho * np.eye(n))
-    towards = dense.T @ answers
-    z, u = np.full(towards.shape, 0.5), np.zeros(towards.shape)
-    for _ in range(5000):
-        x = 1.6 * (inverse @ (towards + rho * (z - u))) - 0.6 * z
-        new = np.clip(x + u, 0.0, 1.0)
-        u += x - new
-        moved, z = float(np.abs(new - z).max()), new
-        if moved < 1e-5:
-            break
-    return (z >= 0.5).astype(np.int8)
+def _least_squares(
+    asked: Queries, answers: Sequence[Answers], mechanism: SimulatedDiffix
+) -> list[NDArray[np.int8]]:
+    # The triangle of the queries has the same least squares and far fewer rows.
+    Q, R = np.linalg.qr(asked.matrix.astype(np.float64))
+    found = [box_least_squares(R, Q.T @ each.suppressed_as(0).values) for each in answers]
+    return [(each.x >= 0.5).astype(np.int8) for each in found]
 
 
-SIMULATED: dict[str, Decode] = {"lp": _least_absolute, "ls": _least_squares}
+def _posterior(
+    asked: Queries, answers: Sequence[Answers], mechanism: SimulatedDiffix
+) -> list[NDArray[np.int8]]:
+    noise = Noise(
+        mechanism.sigma,
+        floor=0.0 if mechanism.clamped else None,
+        threshold=Threshold() if mechanism.suppressing else None,
+    )
+    return [Bayes(noise, prior=0.5).decode(asked, each).values for each in answers]
+
+
+SIMULATED: dict[str, Simulate] = {
+    "lp": _least_absolute,
+    "ls": _least_squares,
+    "bayes": _posterior,
+}

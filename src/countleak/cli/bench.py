@@ -176,6 +176,12 @@ def budget(
     whole_grid: Annotated[
         bool, typer.Option("--whole-grid", help="All of the paper's grid, not a thinned one.")
     ] = False,
+    decoder: Annotated[
+        str, typer.Option(help="A list of lp, ls and bayes (a second a trial, not a millisecond).")
+    ] = "lp,ls",
+    suppression: Annotated[
+        bool, typer.Option(help="Simulate each attack with low counts held back, too.")
+    ] = True,
     trials: Annotated[int, typer.Option(help="Simulated attacks a cell.", min=2)] = 100,
     within: Annotated[float, typer.Option(help="Difference beyond which a cell is named.")] = 0.015,
     seed: words.Seed = 0,
@@ -183,12 +189,15 @@ def budget(
 ) -> None:
     """Compare the accuracy `countleak budget` predicts with simulated attacks."""
     with console.progress("bench budget") as report:
-        found = (
-            grids.measure_budget(
-                grids.PEOPLE, grids.QUERIES, grids.SIGMAS, trials, seed, progress=report
-            )
-            if whole_grid
-            else grids.measure_budget(trials=trials, seed=seed, progress=report)
+        found = grids.measure_budget(
+            grids.PEOPLE if whole_grid else grids.FEW_PEOPLE,
+            grids.QUERIES if whole_grid else grids.FEW_QUERIES,
+            grids.SIGMAS if whole_grid else grids.FEW_SIGMAS,
+            [name.strip() for name in decoder.split(",")],
+            suppression,
+            trials,
+            seed,
+            report,
         )
     summaries = [asdict(s) for s in grids.summaries(found, within)]
     if json:
