@@ -8,7 +8,18 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import ask, bench, console, demo, diagnose, reproduce, solve, stages, sweep
+from countleak.cli import (
+    ask,
+    bench,
+    budget,
+    console,
+    demo,
+    diagnose,
+    reproduce,
+    solve,
+    stages,
+    sweep,
+)
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -50,6 +61,7 @@ app.command()(ask.ask)
 app.command()(diagnose.diagnose)
 app.command()(solve.solve)
 app.command()(stages.score)
+app.command()(budget.budget)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
 app.add_typer(bench.bench, name="bench")
