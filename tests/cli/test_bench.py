@@ -50,3 +50,11 @@ def test_bench_budget(run):
     assert {"predicted", "simulated", "standard_error", "difference"} <= set(found["rows"][0])
     assert {row["decoder"] for row in found["summaries"]} == {"lp", "ls"}
     assert len(found["rows"]) == 2 * 42
+
+
+def test_bench_decoders(run):
+    found = run("bench", "decoders", "--suite", "large", "--trials", 2, "--jobs", 1, "--json").json
+    best = {row["decoder"]: row["accuracy"] for row in found["rows"] if row["m"] == 700}
+    assert best["bayes"] >= 0.99 > best["lp"]
+    assert "no suite 'x'; choose queries" in run("bench", "decoders", "--suite", "x").err
+    assert "pass --data" in run("bench", "decoders", "--suite", "recorded").err

@@ -11,6 +11,7 @@ import countleak
 from countleak.cli import (
     ask,
     bench,
+    bench_decoders,
     budget,
     console,
     demo,
@@ -64,6 +65,7 @@ app.command()(stages.score)
 app.command()(budget.budget)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
+bench.bench.command()(bench_decoders.decoders)
 app.add_typer(bench.bench, name="bench")
 
 
