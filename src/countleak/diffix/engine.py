@@ -72,7 +72,7 @@ class Engine:
         """Every group, or, ``without`` those, the rest merged into one."""
         values = materials(self.release.layering, statement, self.salt)
         dialect = self.database.dialect(self.salt)
-        rows = self.database.rows(buckets_query(statement, values, dialect, without))
+        rows = self.database.rows(*buckets_query(statement, values, dialect, without))
         keys = 0 if without is not None else len(statement.groups)
         return [
             Bucket(
@@ -147,7 +147,9 @@ class Engine:
                 for weighed in buckets
             ]
         dialect = self.database.dialect(self.salt)
-        rows = self.database.rows(contributions_query(statement, aggregate, TOPS, dialect, without))
+        rows = self.database.rows(
+            *contributions_query(statement, aggregate, TOPS, dialect, without)
+        )
         keys = 0 if without is not None else len(statement.groups)
         sides = {tuple(row[:keys]): (_side(row[keys:]), _side(row[keys + 3 :])) for row in rows}
         return [self._flat(aggregate, weighed, *sides[weighed.bucket.key]) for weighed in buckets]

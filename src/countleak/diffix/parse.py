@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 
 from countleak.diffix.conditions import read_conditions
 from countleak.diffix.expressions import Reader, only
+from countleak.diffix.shapes import parsed
 from countleak.diffix.statement import (
     Aggregate,
     Column,
@@ -30,7 +31,13 @@ LONGEST = 200_000
 
 def parse(text: str, table: Table) -> Statement:
     """The statement that ``text`` asks of ``table``."""
-    tree = _tree(text)
+    if len(text) > LONGEST:
+        raise Refused(f"The query has {len(text)} characters; at most {LONGEST} are read.")
+    with parsed(text, _tree) as tree:
+        return _statement(tree, table)
+
+
+def _statement(tree: exp.Select, table: Table) -> Statement:
     only(tree, "expressions", "from_", "where", "group")
     source = tree.args.get("from_")
     if source is None:
@@ -52,8 +59,6 @@ def parse(text: str, table: Table) -> Statement:
 
 
 def _tree(text: str) -> exp.Select:
-    if len(text) > LONGEST:
-        raise Refused(f"The query has {len(text)} characters; at most {LONGEST} are read.")
     try:
         trees = [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
     except (
