@@ -136,6 +136,9 @@ class Duck:
             # The database's own words could quote a row.
             raise TargetError("the database could not compute this query") from None
 
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
 
 def hash_in_sql(column: Column, key: str) -> str:
     """The first 64 bits of the sha256 of key and value, NULL for NULL; as ``salt.canonical``."""
