@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import ask, bench, console, demo, reproduce, stages, sweep
+from countleak.cli import ask, bench, console, demo, reproduce, serve, stages, sweep
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -51,6 +51,7 @@ app.command()(stages.solve)
 app.command()(stages.score)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
+app.command()(serve.serve)
 app.add_typer(bench.bench, name="bench")
 
 

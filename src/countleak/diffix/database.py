@@ -28,6 +28,10 @@ class Database(Protocol):
         """The rows of a statement that ``render`` wrote, with the values of its parameters."""
         ...
 
+    def interrupt(self) -> None:
+        """Stop the statement that runs in another thread, if one does; it raises there."""
+        ...
+
 
 def kind_of(type_name: str) -> Kind:
     """The kind of a column of that SQL type."""

@@ -149,6 +149,9 @@ class Duck:
             # The database's own words could quote a row.
             raise TargetError("the database could not compute this query") from None
 
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
     def _name(self, text: str) -> str:
         """The name under which a statement is prepared."""
         name = self._prepared.pop(text, None)

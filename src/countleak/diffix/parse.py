@@ -54,8 +54,8 @@ def _statement(tree: exp.Select, table: Table) -> Statement:
         groups = tuple(
             dict.fromkeys(_group(e, tree.expressions, reader) for e in group.expressions)
         )
-    selected, aggregates = _selected(tree.expressions, groups, reader)
-    return Statement(table, aggregates, groups, conditions, selected)
+    labels, aggregates, shown = _selected(tree.expressions, groups, reader)
+    return Statement(table, aggregates, groups, conditions, labels, shown)
 
 
 def _tree(text: str) -> exp.Select:
@@ -112,25 +112,29 @@ def _bare(node: exp.Expression) -> tuple[exp.Expression, str | None]:
 
 def _selected(
     nodes: list[exp.Expression], groups: tuple[Expression, ...], reader: Reader
-) -> tuple[tuple[str, ...], tuple[Aggregate, ...]]:
-    """The labels of the selected groups, in the order of GROUP BY, and the aggregates."""
+) -> tuple[tuple[str, ...], tuple[Aggregate, ...], tuple[int, ...]]:
+    """The labels of the groups, in the order of GROUP BY, the aggregates, and which are shown."""
     labels: dict[Expression, str] = {}
     aggregates: list[Aggregate] = []
+    shown: list[int] = []
     for node in nodes:
         inner, alias = _bare(node)
         if type(inner) in (exp.Count, exp.Sum, exp.Avg):
+            shown.append(len(groups) + len(aggregates))
             aggregates.append(_aggregate(inner, alias, reader))
             continue
         expression = reader.expression(inner)
         if expression not in groups:
             raise Refused("A selected expression must be an aggregate or stand in GROUP BY.")
+        shown.append(groups.index(expression))
         labels[expression] = alias or inner.sql(dialect="postgres")
     if not aggregates:
         raise Refused("A query must select an aggregate: count, sum or avg.")
     of_groups = [labels.get(g, _label(g)) for g in groups]
     names = _apart([*of_groups, *(aggregate.label for aggregate in aggregates)])
     named = zip(aggregates, names[len(groups) :], strict=True)
-    return tuple(names[: len(groups)]), tuple(replace(a, label=name) for a, name in named)
+    renamed = tuple(replace(aggregate, label=name) for aggregate, name in named)
+    return tuple(names[: len(groups)]), renamed, tuple(shown)
 
 
 def _apart(labels: list[str]) -> list[str]:

@@ -70,6 +70,9 @@ class Postgres:
             # The server's own words could quote a row.
             raise TargetError("the database could not compute this query") from None
 
+    def interrupt(self) -> None:
+        self._connection.cancel_safe()
+
 
 @contextmanager
 def connect(url: str, *, table: str, user: str, seconds: int = SECONDS) -> Iterator[Postgres]:

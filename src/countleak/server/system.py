@@ -1,0 +1,367 @@
+"""PostgreSQL's system tables as far as clients look at them, and their rows for declared tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from countleak.diffix.statement import Kind, Table
+from countleak.server.settings import KNOWN, REPORTED
+
+PG_CATALOG, PUBLIC, INFORMATION_SCHEMA = 11, 2200, 13000
+OWNER, DATABASE, FIRST_TABLE = 10, 16384, 16385
+TYPES = {
+    # oid: name, name in SQL, length, category
+    16: ("bool", "boolean", 1, "B"),
+    18: ("char", '"char"', 1, "S"),
+    19: ("name", "name", 64, "S"),
+    20: ("int8", "bigint", 8, "N"),
+    21: ("int2", "smallint", 2, "N"),
+    23: ("int4", "integer", 4, "N"),
+    25: ("text", "text", -1, "S"),
+    26: ("oid", "oid", 4, "N"),
+    700: ("float4", "real", 4, "N"),
+    701: ("float8", "double precision", 8, "N"),
+    1009: ("_text", "text[]", -1, "A"),
+    1042: ("bpchar", "character", -1, "S"),
+    1043: ("varchar", "character varying", -1, "S"),
+    1082: ("date", "date", 4, "D"),
+    1114: ("timestamp", "timestamp without time zone", 8, "D"),
+    1184: ("timestamptz", "timestamp with time zone", 8, "D"),
+    1700: ("numeric", "numeric", -1, "N"),
+}
+OF_KIND = {Kind.WHOLE: 20, Kind.NUMBER: 701, Kind.TEXT: 25}
+
+
+def _columns(text: str) -> dict[str, str]:
+    """Columns and their types from a line; a bare name is a BIGINT."""
+    pairs = (word.partition(":") for word in text.split())
+    types = {"": "BIGINT", "t": "VARCHAR", "b": "BOOLEAN", "i": "INTEGER", "l": "VARCHAR[]"}
+    return {name: types.get(kind, kind) for name, _, kind in pairs}
+
+
+SYSTEM_TABLES: Mapping[str, dict[str, str]] = {
+    "pg_namespace": _columns("oid nspname:t nspowner nspacl:l"),
+    "pg_class": _columns(
+        "oid relname:t relnamespace reltype reloftype relowner relam relfilenode reltablespace "
+        "relpages:i reltuples:DOUBLE relallvisible:i reltoastrelid relhasindex:b relisshared:b "
+        "relpersistence:t relkind:t relnatts:i relchecks:i relhasrules:b relhastriggers:b "
+        "relhassubclass:b relrowsecurity:b relforcerowsecurity:b relispopulated:b relreplident:t "
+        "relispartition:b relrewrite relfrozenxid relminmxid relacl:l reloptions:l relpartbound:t "
+        "relhasoids:b"
+    ),
+    "pg_attribute": _columns(
+        "attrelid attname:t atttypid attstattarget:i attlen:i attnum:i attndims:i attcacheoff:i "
+        "atttypmod:i attbyval:b attalign:t attstorage:t attcompression:t attnotnull:b atthasdef:b "
+        "atthasmissing:b attidentity:t attgenerated:t attisdropped:b attislocal:b attinhcount:i "
+        "attcollation attacl:l attoptions:l attfdwoptions:l"
+    ),
+    "pg_type": _columns(
+        "oid typname:t typnamespace typowner typlen:i typbyval:b typtype:t typcategory:t "
+        "typispreferred:b typisdefined:b typdelim:t typrelid typsubscript typelem typarray "
+        "typinput typoutput typreceive typsend typbasetype typtypmod:i typndims:i typcollation "
+        "typnotnull:b typdefault:t typacl:l"
+    ),
+    "pg_database": _columns(
+        "oid datname:t datdba encoding:i datcollate:t datctype:t datistemplate:b datallowconn:b "
+        "datconnlimit:i dattablespace datacl:l"
+    ),
+    "pg_roles": _columns(
+        "oid rolname:t rolsuper:b rolinherit:b rolcreaterole:b rolcreatedb:b rolcanlogin:b "
+        "rolreplication:b rolconnlimit:i rolvaliduntil:t rolbypassrls:b rolconfig:l"
+    ),
+    "pg_user": _columns("usesysid usename:t usecreatedb:b usesuper:b"),
+    "pg_am": _columns("oid amname:t amhandler amtype:t"),
+    "pg_settings": _columns("name:t setting:t unit:t category:t short_desc:t context:t source:t"),
+    "pg_tables": _columns(
+        "schemaname:t tablename:t tableowner:t tablespace:t hasindexes:b hasrules:b hastriggers:b"
+    ),
+    "pg_views": _columns("schemaname:t viewname:t viewowner:t definition:t"),
+    "pg_matviews": _columns("schemaname:t matviewname:t matviewowner:t definition:t"),
+    # What this server has none of.
+    "pg_attrdef": _columns("oid adrelid adnum:i adbin:t"),
+    "pg_auth_members": _columns("roleid member grantor admin_option:b"),
+    "pg_collation": _columns("oid collname:t collnamespace collprovider:t"),
+    "pg_constraint": _columns(
+        "oid conname:t connamespace contype:t condeferrable:b condeferred:b convalidated:b conrelid "
+        "contypid conindid conparentid confrelid confupdtype:t confdeltype:t confmatchtype:t "
+        "conislocal:b connoinherit:b conkey:l confkey:l"
+    ),
+    "pg_db_role_setting": _columns("setdatabase setrole setconfig:l"),
+    "pg_depend": _columns("classid objid objsubid:i refclassid refobjid refobjsubid:i deptype:t"),
+    "pg_description": _columns("objoid classoid objsubid:i description:t"),
+    "pg_shdescription": _columns("objoid classoid description:t"),
+    "pg_enum": _columns("oid enumtypid enumsortorder:DOUBLE enumlabel:t"),
+    "pg_extension": _columns("oid extname:t extowner extnamespace extversion:t"),
+    "pg_foreign_server": _columns("oid srvname:t srvowner srvoptions:l"),
+    "pg_foreign_table": _columns("ftrelid ftserver ftoptions:l"),
+    "pg_index": _columns(
+        "indexrelid indrelid indnatts:i indnkeyatts:i indisunique:b indnullsnotdistinct:b "
+        "indisprimary:b indisexclusion:b indimmediate:b indisclustered:b indisvalid:b "
+        "indisready:b indislive:b indisreplident:b indkey:l indcollation:l indclass:l indoption:l "
+        "indexprs:t indpred:t"
+    ),
+    "pg_inherits": _columns("inhrelid inhparent inhseqno:i inhdetachpending:b"),
+    "pg_language": _columns("oid lanname:t lanowner"),
+    "pg_opclass": _columns("oid opcmethod opcname:t opcdefault:b"),
+    "pg_partitioned_table": _columns("partrelid partstrat:t partnatts:i partdefid partattrs:l"),
+    "pg_policy": _columns(
+        "oid polname:t polrelid polcmd:t polpermissive:b polroles:l polqual:t polwithcheck:t"
+    ),
+    "pg_proc": _columns(
+        "oid proname:t pronamespace proowner prolang prokind:t prorettype proargtypes:l"
+    ),
+    "pg_publication": _columns("oid pubname:t pubowner puballtables:b"),
+    "pg_publication_rel": _columns("oid prpubid prrelid"),
+    "pg_publication_namespace": _columns("oid pnpubid pnnspid"),
+    "pg_range": _columns("rngtypid rngsubtype rngmultitypid rngcollation"),
+    "pg_rewrite": _columns("oid rulename:t ev_class ev_type:t ev_enabled:t is_instead:b"),
+    "pg_sequence": _columns(
+        "seqrelid seqtypid seqstart seqincrement seqmax seqmin seqcache seqcycle:b"
+    ),
+    "pg_statistic_ext": _columns(
+        "oid stxrelid stxname:t stxnamespace stxowner stxstattarget:i stxkeys:l stxkind:l"
+    ),
+    "pg_tablespace": _columns("oid spcname:t spcowner spcacl:l spcoptions:l"),
+    "pg_trigger": _columns(
+        "oid tgrelid tgparentid tgname:t tgfoid tgtype:i tgenabled:t tgisinternal:b tgconstrrelid "
+        "tgconstrindid tgconstraint tgdeferrable:b tginitdeferred:b"
+    ),
+    "information_schema_schemata": _columns("catalog_name:t schema_name:t schema_owner:t"),
+    "information_schema_tables": _columns(
+        "table_catalog:t table_schema:t table_name:t table_type:t is_insertable_into:t"
+    ),
+    "information_schema_columns": _columns(
+        "table_catalog:t table_schema:t table_name:t column_name:t ordinal_position:i "
+        "column_default:t is_nullable:t data_type:t character_maximum_length:i udt_name:t"
+    ),
+    "information_schema_views": _columns("table_catalog:t table_schema:t table_name:t"),
+}
+
+_TYPE_NAMES = " ".join(
+    f"WHEN {oid} THEN '{said[1]}'" for oid, said in TYPES.items() if said[1].isascii()
+)
+# What look-ups call, over the tables above; nothing here is hidden, so everyone may see it all.
+FUNCTIONS: Mapping[str, str] = {
+    "format_type(kind, typmod)": f"CASE kind {_TYPE_NAMES} ELSE '???' END",
+    "pg_table_is_visible(x)": "true",
+    "pg_type_is_visible(x)": "true",
+    "pg_function_is_visible(x)": "true",
+    "pg_get_userbyid(x)": "(SELECT any_value(rolname) FROM pg_roles WHERE pg_roles.oid = x)",
+    "pg_encoding_to_char(x)": "'UTF8'",
+    "pg_get_expr(x, y, z := false)": "CAST(NULL AS VARCHAR)",
+    "pg_get_indexdef(x, y := 0, z := false)": "CAST(NULL AS VARCHAR)",
+    "pg_get_constraintdef(x, y := false)": "CAST(NULL AS VARCHAR)",
+    "pg_get_statisticsobjdef_columns(x)": "CAST(NULL AS VARCHAR)",
+    "pg_get_partkeydef(x)": "CAST(NULL AS VARCHAR)",
+    "pg_get_triggerdef(x, y := false)": "CAST(NULL AS VARCHAR)",
+    "pg_get_ruledef(x, y := false)": "CAST(NULL AS VARCHAR)",
+    "pg_get_viewdef(x, y := false)": "CAST(NULL AS VARCHAR)",
+    "pg_get_serial_sequence(x, y)": "CAST(NULL AS VARCHAR)",
+    "pg_relation_is_publishable(x)": "false",
+    "pg_relation_size(x)": "0::BIGINT",
+    "pg_table_size(x)": "0::BIGINT",
+    "pg_total_relation_size(x)": "0::BIGINT",
+    "pg_database_size(x)": "0::BIGINT",
+    "pg_size_pretty(x)": "CAST(x AS VARCHAR) || ' bytes'",
+    "obj_description(x, y := '')": "CAST(NULL AS VARCHAR)",
+    "col_description(x, y)": "CAST(NULL AS VARCHAR)",
+    "shobj_description(x, y)": "CAST(NULL AS VARCHAR)",
+    "has_table_privilege(x, y, z := '')": "true",
+    "has_schema_privilege(x, y, z := '')": "true",
+    "has_database_privilege(x, y, z := '')": "true",
+    "pg_is_in_recovery()": "false",
+    "pg_backend_pid()": "0::BIGINT",
+    "pg_tablespace_location(x)": "''",
+    "quote_ident(x)": "CAST(x AS VARCHAR)",
+    "current_schemas(x)": "CASE WHEN x THEN ['pg_catalog', 'public'] ELSE ['public'] END",
+    "current_setting(x, y := false)": (
+        "(SELECT any_value(setting) FROM pg_settings WHERE lower(pg_settings.name) = lower(x))"
+    ),
+    "set_config(x, y, z)": "CAST(y AS VARCHAR)",
+    "relname_of(x)": (
+        "(SELECT any_value(pg_class.oid) FROM pg_class WHERE relname = CAST(x AS VARCHAR) OR "
+        "CAST(pg_class.oid AS VARCHAR) = CAST(x AS VARCHAR) OR "
+        "CAST(x AS VARCHAR) = 'public.' || relname)"
+    ),
+    "typname_of(x)": (
+        "(SELECT any_value(typname) FROM pg_type WHERE typname = CAST(x AS VARCHAR) OR "
+        "CAST(pg_type.oid AS VARCHAR) = CAST(x AS VARCHAR))"
+    ),
+    "nspname_of(x)": (
+        "(SELECT any_value(nspname) FROM pg_namespace WHERE nspname = CAST(x AS VARCHAR) OR "
+        "CAST(pg_namespace.oid AS VARCHAR) = CAST(x AS VARCHAR))"
+    ),
+    "to_regclass(x)": "relname_of(x)",
+}
+
+
+def rows_of(
+    database: str, tables: Sequence[Table], users: Sequence[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the system tables for a database with those tables and users."""
+    roles = ["countleak", *users]
+    owner = {"oid": OWNER, "rolname": roles[0]}
+    return {
+        "pg_namespace": [
+            {"oid": oid, "nspname": name, "nspowner": OWNER}
+            for oid, name in (
+                (PG_CATALOG, "pg_catalog"),
+                (PUBLIC, "public"),
+                (INFORMATION_SCHEMA, "information_schema"),
+            )
+        ],
+        "pg_roles": [
+            {
+                **owner,
+                "oid": OWNER + at,
+                "rolname": name,
+                "rolsuper": False,
+                "rolinherit": True,
+                "rolcreaterole": False,
+                "rolcreatedb": False,
+                "rolcanlogin": at > 0,
+                "rolreplication": False,
+                "rolconnlimit": -1,
+                "rolbypassrls": False,
+            }
+            for at, name in enumerate(roles)
+        ],
+        "pg_user": [
+            {"usesysid": OWNER + at, "usename": name, "usecreatedb": False, "usesuper": False}
+            for at, name in enumerate(roles)
+        ],
+        "pg_database": [
+            {
+                "oid": DATABASE,
+                "datname": database,
+                "datdba": OWNER,
+                "encoding": 6,
+                "datcollate": "C",
+                "datctype": "C",
+                "datistemplate": False,
+                "datallowconn": True,
+                "datconnlimit": -1,
+            }
+        ],
+        "pg_am": [{"oid": 2, "amname": "heap", "amtype": "t"}],
+        "pg_type": [_type_row(oid) for oid in TYPES],
+        "pg_settings": [
+            {"name": name, "setting": value} for name, value in {**KNOWN, **REPORTED}.items()
+        ],
+        "pg_class": [_class_row(FIRST_TABLE + at, table) for at, table in enumerate(tables)],
+        "pg_attribute": [
+            row for at, table in enumerate(tables) for row in _attributes(FIRST_TABLE + at, table)
+        ],
+        "pg_tables": [
+            {
+                "schemaname": "public",
+                "tablename": table.name,
+                "tableowner": roles[0],
+                "hasindexes": False,
+                "hasrules": False,
+                "hastriggers": False,
+            }
+            for table in tables
+        ],
+        "information_schema_schemata": [
+            {"catalog_name": database, "schema_name": name, "schema_owner": roles[0]}
+            for name in ("pg_catalog", "public", "information_schema")
+        ],
+        "information_schema_tables": [
+            {
+                "table_catalog": database,
+                "table_schema": "public",
+                "table_name": table.name,
+                "table_type": "BASE TABLE",
+                "is_insertable_into": "NO",
+            }
+            for table in tables
+        ],
+        "information_schema_columns": list(_described(database, tables)),
+    }
+
+
+def _type_row(oid: int) -> dict[str, Any]:
+    name, _, length, category = TYPES[oid]
+    return {
+        "oid": oid,
+        "typname": name,
+        "typnamespace": PG_CATALOG,
+        "typowner": OWNER,
+        "typlen": length,
+        "typbyval": 0 < length <= 8,
+        "typtype": "b",
+        "typcategory": category,
+        "typisdefined": True,
+        "typdelim": ",",
+        "typrelid": 0,
+        "typelem": 25 if name == "_text" else 0,
+        "typarray": 1009 if name == "text" else 0,
+        "typbasetype": 0,
+        "typtypmod": -1,
+        "typcollation": 0,
+        "typnotnull": False,
+    }
+
+
+def _class_row(oid: int, table: Table) -> dict[str, Any]:
+    numbers = dict.fromkeys(
+        "reltype reloftype relfilenode reltablespace reltoastrelid relpages relchecks".split(), 0
+    )
+    never = dict.fromkeys(
+        "relhasindex relisshared relhasrules relhastriggers relhassubclass relrowsecurity "
+        "relforcerowsecurity relispartition relhasoids".split(),
+        False,
+    )
+    return {
+        **numbers,
+        **never,
+        "oid": oid,
+        "relname": table.name,
+        "relnamespace": PUBLIC,
+        "relowner": OWNER,
+        "relam": 2,
+        "reltuples": -1.0,
+        "relpersistence": "p",
+        "relkind": "r",
+        "relnatts": len(table.columns),
+        "relispopulated": True,
+        "relreplident": "d",
+    }
+
+
+def _attributes(oid: int, table: Table) -> Iterable[dict[str, Any]]:
+    for number, (name, kind) in enumerate(table.columns.items(), 1):
+        yield {
+            "attrelid": oid,
+            "attname": name,
+            "atttypid": OF_KIND[kind],
+            "attlen": TYPES[OF_KIND[kind]][2],
+            "attnum": number,
+            "attndims": 0,
+            "atttypmod": -1,
+            "attstorage": "p",
+            "attcompression": "",
+            "attnotnull": False,
+            "atthasdef": False,
+            "attidentity": "",
+            "attgenerated": "",
+            "attisdropped": False,
+            "attislocal": True,
+            "attinhcount": 0,
+            "attcollation": 0,
+        }
+
+
+def _described(database: str, tables: Sequence[Table]) -> Iterable[dict[str, Any]]:
+    for table in tables:
+        for number, (name, kind) in enumerate(table.columns.items(), 1):
+            yield {
+                "table_catalog": database,
+                "table_schema": "public",
+                "table_name": table.name,
+                "column_name": name,
+                "ordinal_position": number,
+                "is_nullable": "YES",
+                "data_type": TYPES[OF_KIND[kind]][1],
+                "udt_name": TYPES[OF_KIND[kind]][0],
+            }
