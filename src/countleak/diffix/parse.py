@@ -33,7 +33,7 @@ def parse(text: str, table: Table) -> Statement:
     """The statement that ``text`` asks of ``table``."""
     if len(text) > LONGEST:
         raise Refused(f"The query has {len(text)} characters; at most {LONGEST} are read.")
-    with parsed(text, _tree) as tree:
+    with parsed(text, select_tree) as tree:
         return _statement(tree, table)
 
 
@@ -58,7 +58,8 @@ def _statement(tree: exp.Select, table: Table) -> Statement:
     return Statement(table, aggregates, groups, conditions, labels, shown)
 
 
-def _tree(text: str) -> exp.Select:
+def select_tree(text: str) -> exp.Select:
+    """The tree of a text that is one SELECT."""
     try:
         trees = [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
     except (

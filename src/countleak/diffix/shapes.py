@@ -28,14 +28,15 @@ _PLAIN = re.compile(
     rf"(?:{_CONSTANT.pattern}|[A-Za-z_][A-Za-z_0-9]*+|[ \t\n(),.;*+=<>]|-(?!-)|/(?!\*))*+", re.ASCII
 )
 
-# What a kept tree is made of. The parser looks into the constant of other parts (INTERVAL '1 day').
-_PARTS = (
+# What a kept tree is made of; nothing of it does more than compute. The parser looks into the
+# constants of other parts (INTERVAL '1 day').
+PARTS = (
     *(exp.Select, exp.From, exp.Table, exp.Where, exp.Group, exp.Alias, exp.Column, exp.Identifier),
     *(exp.Count, exp.Sum, exp.Avg, exp.Distinct, exp.Star, exp.Literal, exp.Neg, exp.Paren),
     *(exp.And, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Not),
     *(exp.Like, exp.ILike, exp.Is, exp.Null, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Pow, exp.Sqrt),
     *(exp.Abs, exp.Floor, exp.Ceil, exp.Round, exp.Trunc, exp.Length, exp.Lower, exp.Upper),
-    *(exp.Left, exp.Right, exp.Substring, exp.Trim, exp.Anonymous),
+    *(exp.Left, exp.Right, exp.Substring, exp.Trim),
 )
 
 Tree = exp.Select
@@ -94,7 +95,7 @@ def _shape(numbered: str, parse: Callable[[str], Tree]) -> Shape | None:
         tree = parse(numbered)
     except Refused:
         return None
-    if any(type(node) not in _PARTS for node in tree.walk()):
+    if any(type(node) not in PARTS for node in tree.walk()):
         return None
     literals = list(tree.find_all(exp.Literal))
     slots = {f"'{node.name}'" if node.is_string else node.name: node for node in literals}
