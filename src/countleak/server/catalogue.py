@@ -5,6 +5,8 @@ declared tables, and none of the data. A look-up is parsed, its tables and funct
 a list, and it is written anew for that database.
 """
 
+import logging
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,7 +21,11 @@ from countleak.server.settings import VERSION
 from countleak.server.system import FUNCTIONS, SYSTEM_TABLES, rows_of
 from countleak.server.values import BOOL, FLOAT8, INT4, INT8, TEXT, TEXTS, Field, Type
 
+log = logging.getLogger(__name__)
 SCHEMA = "catalogue"
+OURS = frozenset(signature.partition("(")[0] for signature in FUNCTIONS)
+# The rest of PostgreSQL's own functions tell of what there is none of here: they are NULL.
+NOTHING = ("pg_", "has_", "obj_", "col_", "shobj_", "inet_", "txid_")
 MEMORY = "256MB"
 # Functions that a look-up may call and that mean the same here as in PostgreSQL.
 ALLOWED = frozenset(
@@ -30,6 +36,10 @@ ALLOWED = frozenset(
     "reverse right round row_number rpad rtrim sign split_part starts_with string_agg strpos substr "
     "substring sum to_char trim unnest upper json_build_object json_agg json_object_agg".split()
 )
+
+
+# Names that PostgreSQL reads as functions though no parentheses follow.
+BARE = ("current_user", "session_user", "user", "current_catalog", "current_role")
 
 
 class Catalogue:
@@ -79,12 +89,15 @@ class Catalogue:
         except duckdb.Error as error:
             # There is nothing in it but names, so its words may be shown.
             line = str(error).splitlines()[0]
+            log.info("catalogue: failed: %s: %s", line, statement)
             raise Failure("42000", f"The catalogue cannot answer this: {line[:200]}") from None
 
     def _written(self, tree: exp.Expression, user: str) -> str:
         """The look-up in the dialect of the catalogue, with nothing in it that is not listed."""
+        version = exp.Literal.string(f"PostgreSQL {VERSION} (countleak, a rebuilt Diffix)")
         constants: dict[str, exp.Expression] = {
-            "version": exp.Literal.string(f"PostgreSQL {VERSION} (countleak, a rebuilt Diffix)"),
+            "version": version,
+            "current_version": version,
             "current_database": exp.Literal.string(self._database),
             "current_catalog": exp.Literal.string(self._database),
             "current_schema": exp.Literal.string("public"),
@@ -93,27 +106,45 @@ class Catalogue:
             "current_role": exp.Literal.string(user),
             "user": exp.Literal.string(user),
         }
-        renamed = tree.copy().transform(_unqualified).transform(_plain)
-        rewritten = renamed.transform(lambda node: _constant(node, constants))
+        labelled = _labelled(tree.copy())
+        rewritten = _rewritten(labelled, _unqualified, _plain, lambda n: _constant(n, constants))
         _check(rewritten)
         return rewritten.sql(dialect="duckdb")
+
+
+Step = Callable[[exp.Expression], exp.Expression]
+
+
+def _rewritten(tree: exp.Expression, *steps: Step) -> exp.Expression:
+    """A copy of the tree with every step applied to every node, children first."""
+    found = tree.copy()
+    for step in steps:
+        for node in reversed(list(found.walk())):
+            new = step(node)
+            if new is not node:
+                if node is found:
+                    found = new
+                else:
+                    node.replace(new)
+    return found
 
 
 def _unqualified(node: exp.Expression) -> exp.Expression:
     """Functions and tables without ``pg_catalog.`` before them."""
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
         return node.expression
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-        name = node.name.lower()
-        if node.db.lower() == "information_schema":
-            name = f"information_schema_{name}"
-        node.set("this", exp.to_identifier(name, quoted=True))
+    if isinstance(node, exp.Table):
+        if isinstance(node.this, exp.Identifier):
+            name = node.name.lower()
+            if node.db.lower() == "information_schema":
+                name = f"information_schema_{name}"
+            node.set("this", exp.to_identifier(name, quoted=True))
         node.set("db", None)
         node.set("catalog", None)
     return node
 
 
-_REG = {"regclass": "relname_of", "regtype": "typname_of", "regnamespace": "nspname_of"}
+_REG = ("regclass", "regtype", "regnamespace", "regrole")
 
 
 def _plain(node: exp.Expression) -> exp.Expression:
@@ -124,6 +155,8 @@ def _plain(node: exp.Expression) -> exp.Expression:
         return _operation(node)
     if isinstance(node, exp.Cast):
         return _cast(node)
+    if isinstance(node, exp.Literal) and node.is_string and re.fullmatch(r"\{[\w,]*\}", node.name):
+        return exp.Literal.string(f"[{node.name[1:-1]}]")
     return node
 
 
@@ -148,7 +181,8 @@ def _cast(node: exp.Cast) -> exp.Expression:
     """A cast to a type of PostgreSQL's own as what stands for it: numbers, texts, or look-ups."""
     name = node.to.sql(dialect="postgres").lower().replace("pg_catalog.", "").strip('"')
     if name in _REG:
-        return exp.Anonymous(this=_REG[name], expressions=[node.this])
+        made = "oid" if isinstance(node.this, exp.Literal) else "name"
+        return exp.Anonymous(this=f"{name}_{made}", expressions=[node.this])
     if name in ("oid", "xid", "regproc", "regoper"):
         return exp.cast(node.this, "bigint")
     if name in ("name", "char", "text", "information_schema.sql_identifier"):
@@ -161,18 +195,45 @@ def _cast(node: exp.Cast) -> exp.Expression:
 def _constant(node: exp.Expression, constants: dict[str, exp.Expression]) -> exp.Expression:
     """The value of a function that depends on who asks where."""
     if isinstance(node, exp.Func):
-        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        found = constants.get(name.lower())
+        name = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
+        if name.startswith(NOTHING) and name not in OURS:
+            return exp.null()
+        found = constants.get(name)
         if found is not None:
-            return exp.alias_(found.copy(), name.lower()) if _is_selected(node) else found.copy()
-    elif isinstance(node, exp.Column) and not node.table and node.name.lower() in constants:
-        if node.name.lower() in ("current_user", "session_user", "user", "current_catalog"):
-            return constants[node.name.lower()].copy()
+            return found.copy()
+    elif isinstance(node, exp.Column) and not node.table and node.name.lower() in BARE:
+        return constants[node.name.lower()].copy()
     return node
 
 
-def _is_selected(node: exp.Expression) -> bool:
-    return isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
+def _labelled(tree: exp.Expression) -> exp.Expression:
+    """The tree with a name for everything selected, as PostgreSQL would name it."""
+    select = tree
+    while isinstance(select, exp.SetOperation | exp.Subquery):
+        select = select.this
+    if isinstance(select, exp.Select):
+        for node in select.expressions:
+            if not isinstance(node, exp.Alias | exp.Star) and not node.is_star:
+                node.replace(exp.alias_(node.copy(), _label(node), quoted=True))
+    return tree
+
+
+def _label(node: exp.Expression) -> str:
+    match node:
+        case exp.Column():
+            return str(node.name)
+        case exp.Dot():
+            return _label(node.expression)
+        case exp.CurrentVersion():
+            return "version"
+        case exp.Cast():
+            inner = _label(node.this)
+            return inner if inner != "?column?" else node.to.sql(dialect="postgres").lower()
+        case exp.Anonymous():
+            return str(node.name).lower()
+        case exp.Func() if not isinstance(node, exp.Binary):
+            return node.sql_name().lower()
+    return "?column?"
 
 
 def _check(tree: exp.Expression) -> None:
@@ -184,9 +245,8 @@ def _check(tree: exp.Expression) -> None:
         name = table.name.lower()
         if name not in SYSTEM_TABLES and name not in ctes:
             raise Failure("42P01", f'relation "{name[:63]}" does not exist')
-    ours = {signature.partition("(")[0] for signature in FUNCTIONS}
     for call in tree.find_all(exp.Anonymous):
-        if call.name.lower() not in ours | ALLOWED:
+        if call.name.lower() not in OURS | ALLOWED:
             raise Failure("42883", f"function {call.name[:63]} does not exist")
     if any(isinstance(node, exp.ReadCSV | exp.ReadParquet) for node in tree.walk()):
         raise Refused("Files are not read.")
