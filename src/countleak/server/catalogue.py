@@ -1,13 +1,12 @@
 """The catalogue: what clients look up about the tables, from their names and columns alone.
 
 A database of its own in memory holds the rows that PostgreSQL's system tables would have for the
-declared tables, and none of the data. A look-up is parsed, its tables and functions are held against
-a list, and it is written anew for that database.
+declared tables, and none of the data. A look-up is parsed, its tables and functions are held
+against a list, and it is written anew for that database.
 """
 
 import logging
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import duckdb
@@ -15,31 +14,17 @@ from sqlglot import exp
 
 from countleak.diffix.render import quote
 from countleak.diffix.statement import Table
-from countleak.errors import Refused
-from countleak.server.failures import UNKNOWN_NAME, Failure
+from countleak.server.failures import TOO_MUCH, Failure
+from countleak.server.lookups import write_lookup
 from countleak.server.settings import VERSION
 from countleak.server.system import FUNCTIONS, SYSTEM_TABLES, rows_of
 from countleak.server.values import BOOL, FLOAT8, INT4, INT8, TEXT, TEXTS, Field, Type
 
 log = logging.getLogger(__name__)
 SCHEMA = "catalogue"
-OURS = frozenset(signature.partition("(")[0] for signature in FUNCTIONS)
-# The rest of PostgreSQL's own functions tell of what there is none of here: they are NULL.
-NOTHING = ("pg_", "has_", "obj_", "col_", "shobj_", "inet_", "txid_")
 MEMORY = "256MB"
-# Functions that a look-up may call and that mean the same here as in PostgreSQL.
-ALLOWED = frozenset(
-    "abs array_agg array_length array_lower array_position array_to_string array_upper bool_and "
-    "bool_or btrim cardinality ceil char_length coalesce concat concat_ws count exists extract floor "
-    "format generate_series generate_subscripts greatest initcap least left length lower lpad ltrim "
-    "max md5 min mod nullif now octet_length position regexp_matches regexp_replace repeat replace "
-    "reverse right round row_number rpad rtrim sign split_part starts_with string_agg strpos substr "
-    "substring sum to_char trim unnest upper json_build_object json_agg json_object_agg".split()
-)
-
-
-# Names that PostgreSQL reads as functions though no parentheses follow.
-BARE = ("current_user", "session_user", "user", "current_catalog", "current_role")
+# Rows that a look-up returns at most; no client's own look-ups come near.
+MOST = 10_000
 
 
 class Catalogue:
@@ -49,7 +34,8 @@ class Catalogue:
         """Write the system tables; after this the database is closed to everything outside."""
         self._database = database
         self._connection = duckdb.connect(
-            ":memory:", config={"threads": 1, "memory_limit": MEMORY, "max_temp_directory_size": "0B"}
+            ":memory:",
+            config={"threads": 1, "memory_limit": MEMORY, "max_temp_directory_size": "0B"},
         )
         self._connection.execute(f"CREATE SCHEMA {SCHEMA}; USE {SCHEMA}")
         held = rows_of(database, tables, sorted(users))
@@ -85,171 +71,33 @@ class Catalogue:
 
     def _execute(self, statement: str) -> list[tuple[Any, ...]]:
         try:
-            return self._connection.execute(statement).fetchall()
+            found = self._connection.execute(statement).fetchmany(MOST + 1)
         except duckdb.Error as error:
             # There is nothing in it but names, so its words may be shown.
             line = str(error).splitlines()[0]
             log.info("catalogue: failed: %s: %s", line, statement)
             raise Failure("42000", f"The catalogue cannot answer this: {line[:200]}") from None
+        if len(found) > MOST:
+            raise Failure(TOO_MUCH, f"The answer has more than {MOST} rows.")
+        return found
 
     def _written(self, tree: exp.Expression, user: str) -> str:
         """The look-up in the dialect of the catalogue, with nothing in it that is not listed."""
-        version = exp.Literal.string(f"PostgreSQL {VERSION} (countleak, a rebuilt Diffix)")
-        constants: dict[str, exp.Expression] = {
-            "version": version,
-            "current_version": version,
-            "current_database": exp.Literal.string(self._database),
-            "current_catalog": exp.Literal.string(self._database),
-            "current_schema": exp.Literal.string("public"),
-            "current_user": exp.Literal.string(user),
-            "session_user": exp.Literal.string(user),
-            "current_role": exp.Literal.string(user),
-            "user": exp.Literal.string(user),
-        }
-        labelled = _labelled(tree.copy())
-        rewritten = _rewritten(labelled, _unqualified, _plain, lambda n: _constant(n, constants))
-        _check(rewritten)
-        return rewritten.sql(dialect="duckdb")
-
-
-Step = Callable[[exp.Expression], exp.Expression]
-
-
-def _rewritten(tree: exp.Expression, *steps: Step) -> exp.Expression:
-    """A copy of the tree with every step applied to every node, children first."""
-    found = tree.copy()
-    for step in steps:
-        for node in reversed(list(found.walk())):
-            new = step(node)
-            if new is not node:
-                if node is found:
-                    found = new
-                else:
-                    node.replace(new)
-    return found
-
-
-def _unqualified(node: exp.Expression) -> exp.Expression:
-    """Functions and tables without ``pg_catalog.`` before them."""
-    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
-        return node.expression
-    if isinstance(node, exp.Table):
-        if isinstance(node.this, exp.Identifier):
-            name = node.name.lower()
-            if node.db.lower() == "information_schema":
-                name = f"information_schema_{name}"
-            node.set("this", exp.to_identifier(name, quoted=True))
-        node.set("db", None)
-        node.set("catalog", None)
-    return node
-
-
-_REG = ("regclass", "regtype", "regnamespace", "regrole")
-
-
-def _plain(node: exp.Expression) -> exp.Expression:
-    """PostgreSQL's own casts, operators and collations in words that the catalogue knows."""
-    if isinstance(node, exp.Collate):
-        return node.this
-    if isinstance(node, exp.Operator):
-        return _operation(node)
-    if isinstance(node, exp.Cast):
-        return _cast(node)
-    if isinstance(node, exp.Literal) and node.is_string and re.fullmatch(r"\{[\w,]*\}", node.name):
-        return exp.Literal.string(f"[{node.name[1:-1]}]")
-    return node
-
-
-def _operation(node: exp.Operator) -> exp.Expression:
-    name = str(node.args["operator"]).rpartition(".")[2]
-    left, right = node.this, node.expression
-    matches = exp.Anonymous(this="regexp_matches", expressions=[left, right])
-    known: dict[str, Callable[[], exp.Expression]] = {
-        "~": lambda: matches,
-        "!~": lambda: exp.Not(this=matches),
-        "=": lambda: exp.EQ(this=left, expression=right),
-        "<>": lambda: exp.NEQ(this=left, expression=right),
-        "~~": lambda: exp.Like(this=left, expression=right),
-        "||": lambda: exp.DPipe(this=left, expression=right),
-    }
-    if name not in known:
-        raise Failure(UNKNOWN_NAME, f"The catalogue does not know the operator {name[:10]}.")
-    return known[name]()
-
-
-def _cast(node: exp.Cast) -> exp.Expression:
-    """A cast to a type of PostgreSQL's own as what stands for it: numbers, texts, or look-ups."""
-    name = node.to.sql(dialect="postgres").lower().replace("pg_catalog.", "").strip('"')
-    if name in _REG:
-        made = "oid" if isinstance(node.this, exp.Literal) else "name"
-        return exp.Anonymous(this=f"{name}_{made}", expressions=[node.this])
-    if name in ("oid", "xid", "regproc", "regoper"):
-        return exp.cast(node.this, "bigint")
-    if name in ("name", "char", "text", "information_schema.sql_identifier"):
-        return exp.cast(node.this, "text")
-    if name.endswith("[]"):
-        return exp.cast(node.this, "text[]")
-    return node
-
-
-def _constant(node: exp.Expression, constants: dict[str, exp.Expression]) -> exp.Expression:
-    """The value of a function that depends on who asks where."""
-    if isinstance(node, exp.Func):
-        name = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
-        if name.startswith(NOTHING) and name not in OURS:
-            return exp.null()
-        found = constants.get(name)
-        if found is not None:
-            return found.copy()
-    elif isinstance(node, exp.Column) and not node.table and node.name.lower() in BARE:
-        return constants[node.name.lower()].copy()
-    return node
-
-
-def _labelled(tree: exp.Expression) -> exp.Expression:
-    """The tree with a name for everything selected, as PostgreSQL would name it."""
-    select = tree
-    while isinstance(select, exp.SetOperation | exp.Subquery):
-        select = select.this
-    if isinstance(select, exp.Select):
-        for node in select.expressions:
-            if not isinstance(node, exp.Alias | exp.Star) and not node.is_star:
-                node.replace(exp.alias_(node.copy(), _label(node), quoted=True))
-    return tree
-
-
-def _label(node: exp.Expression) -> str:
-    match node:
-        case exp.Column():
-            return str(node.name)
-        case exp.Dot():
-            return _label(node.expression)
-        case exp.CurrentVersion():
-            return "version"
-        case exp.Cast():
-            inner = _label(node.this)
-            return inner if inner != "?column?" else node.to.sql(dialect="postgres").lower()
-        case exp.Anonymous():
-            return str(node.name).lower()
-        case exp.Func() if not isinstance(node, exp.Binary):
-            return node.sql_name().lower()
-    return "?column?"
-
-
-def _check(tree: exp.Expression) -> None:
-    """Refuse tables and functions that are not of the catalogue."""
-    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    for table in tree.find_all(exp.Table):
-        if not isinstance(table.this, exp.Identifier):
-            continue
-        name = table.name.lower()
-        if name not in SYSTEM_TABLES and name not in ctes:
-            raise Failure("42P01", f'relation "{name[:63]}" does not exist')
-    for call in tree.find_all(exp.Anonymous):
-        if call.name.lower() not in OURS | ALLOWED:
-            raise Failure("42883", f"function {call.name[:63]} does not exist")
-    if any(isinstance(node, exp.ReadCSV | exp.ReadParquet) for node in tree.walk()):
-        raise Refused("Files are not read.")
+        version = f"PostgreSQL {VERSION} (countleak, a rebuilt Diffix)"
+        return write_lookup(
+            tree,
+            {
+                "version": version,
+                "current_version": version,
+                "current_database": self._database,
+                "current_catalog": self._database,
+                "current_schema": "public",
+                "current_user": user,
+                "session_user": user,
+                "current_role": user,
+                "user": user,
+            },
+        )
 
 
 def _type_of(name: str) -> Type:
@@ -266,5 +114,3 @@ def _type_of(name: str) -> Type:
         "FLOAT": FLOAT8,
         "DOUBLE": FLOAT8,
     }.get(name.partition("(")[0], TEXT)
-
-

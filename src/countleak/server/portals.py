@@ -137,7 +137,8 @@ class Portals:
         given = message.param_values
         if len(given) != len(types):
             raise Failure(
-                "08P02", f"bind message supplies {len(given)} parameters, but {len(types)} are needed"
+                "08P02",
+                f"bind message supplies {len(given)} parameters, but {len(types)} are needed",
             )
         formats = _formats(message.param_formats, len(given))
         values = [read(v, t, f) for v, t, f in zip(given, types, formats, strict=True)]

@@ -7,7 +7,7 @@ from countleak.diffix.statement import Kind, Table
 from countleak.server.settings import KNOWN, REPORTED
 
 PG_CATALOG, PUBLIC, INFORMATION_SCHEMA = 11, 2200, 13000
-OWNER, DATABASE, FIRST_TABLE = 10, 16384, 16385
+OWNER, TABLESPACE, DATABASE, FIRST_TABLE = 10, 1663, 16384, 16385
 TYPES = {
     # oid: name, name in SQL, length, category
     16: ("bool", "boolean", 1, "B"),
@@ -31,10 +31,22 @@ TYPES = {
 OF_KIND = {Kind.WHOLE: 20, Kind.NUMBER: 701, Kind.TEXT: 25}
 
 
+def names(text: str) -> frozenset[str]:
+    """The names that a text lists."""
+    return frozenset(text.split())
+
+
 def _columns(text: str) -> dict[str, str]:
     """Columns and their types from a line; a bare name is a BIGINT."""
     pairs = (word.partition(":") for word in text.split())
-    types = {"": "BIGINT", "t": "VARCHAR", "b": "BOOLEAN", "i": "INTEGER", "l": "VARCHAR[]", "a": "BIGINT[]"}
+    types = {
+        "": "BIGINT",
+        "t": "VARCHAR",
+        "b": "BOOLEAN",
+        "i": "INTEGER",
+        "l": "VARCHAR[]",
+        "a": "BIGINT[]",
+    }
     return {name: types.get(kind, kind) for name, _, kind in pairs}
 
 
@@ -85,9 +97,9 @@ SYSTEM_TABLES: Mapping[str, dict[str, str]] = {
     "pg_auth_members": _columns("roleid member grantor admin_option:b"),
     "pg_collation": _columns("oid collname:t collnamespace collprovider:t"),
     "pg_constraint": _columns(
-        "oid conname:t connamespace contype:t condeferrable:b condeferred:b convalidated:b conrelid "
-        "contypid conindid conparentid confrelid confupdtype:t confdeltype:t confmatchtype:t "
-        "conislocal:b connoinherit:b conkey:a confkey:a"
+        "oid conname:t connamespace contype:t condeferrable:b condeferred:b convalidated:b "
+        "conrelid contypid conindid conparentid confrelid confupdtype:t confdeltype:t "
+        "confmatchtype:t conislocal:b coninhcount:i connoinherit:b conkey:a confkey:a"
     ),
     "pg_db_role_setting": _columns("setdatabase setrole setconfig:l"),
     "pg_depend": _columns("classid objid objsubid:i refclassid refobjid refobjsubid:i deptype:t"),
@@ -139,7 +151,6 @@ SYSTEM_TABLES: Mapping[str, dict[str, str]] = {
     ),
     "information_schema_views": _columns("table_catalog:t table_schema:t table_name:t"),
 }
-
 
 
 def _oid_of(table: str, name: str) -> str:
@@ -245,8 +256,10 @@ def rows_of(
                 "datistemplate": False,
                 "datallowconn": True,
                 "datconnlimit": -1,
+                "dattablespace": TABLESPACE,
             }
         ],
+        "pg_tablespace": [{"oid": TABLESPACE, "spcname": "pg_default", "spcowner": OWNER}],
         "pg_am": [{"oid": 2, "amname": "heap", "amtype": "t"}],
         "pg_type": [_type_row(oid) for oid in TYPES],
         "pg_settings": [
@@ -309,17 +322,14 @@ def _type_row(oid: int) -> dict[str, Any]:
 
 
 def _class_row(oid: int, table: Table) -> dict[str, Any]:
-    numbers = dict.fromkeys(
-        "reltype reloftype relfilenode reltablespace reltoastrelid relpages relchecks".split(), 0
-    )
-    never = dict.fromkeys(
+    numbers = names("reltype reloftype relfilenode reltablespace reltoastrelid relpages relchecks")
+    never = names(
         "relhasindex relisshared relhasrules relhastriggers relhassubclass relrowsecurity "
-        "relforcerowsecurity relispartition relhasoids".split(),
-        False,
+        "relforcerowsecurity relispartition relhasoids"
     )
     return {
-        **numbers,
-        **never,
+        **dict.fromkeys(numbers, 0),
+        **dict.fromkeys(never, False),
         "oid": oid,
         "relname": table.name,
         "relnamespace": PUBLIC,

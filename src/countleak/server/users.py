@@ -59,7 +59,8 @@ class Verifier:
 
     def __str__(self) -> str:
         salt, stored, server = (
-            base64.b64encode(part).decode() for part in (self.salt, self.stored_key, self.server_key)
+            base64.b64encode(part).decode()
+            for part in (self.salt, self.stored_key, self.server_key)
         )
         return f"SCRAM-SHA-256${self.iterations}:{salt}${stored}:{server}"
 
