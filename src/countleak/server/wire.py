@@ -34,7 +34,7 @@ from countleak.server.users import BOUND, PLAIN, Exchange, Users
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 # How many refused connections at a time are told why; more are closed at once.
-TOLD = 100
+TOLD = 1000
 
 
 @dataclass(frozen=True)
