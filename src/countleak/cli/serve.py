@@ -22,9 +22,7 @@ def serve(
     ] = None,
     demo: Annotated[
         bool,
-        typer.Option(
-            "--demo", help="Serve a generated bank to user `analyst`, without a password."
-        ),
+        typer.Option("--demo", help="Serve a generated bank to `analyst`, without a password."),
     ] = False,
     host: Annotated[
         str | None, typer.Option(help="Address to listen at (127.0.0.1, or the file's).")

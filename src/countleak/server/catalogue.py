@@ -1,11 +1,12 @@
 """The catalogue: what clients look up about the tables, from their names and columns alone.
 
 A database of its own in memory holds the rows that PostgreSQL's system tables would have for the
-declared tables, and none of the data. A look-up is parsed, its tables and functions are held against
-a list, and it is written anew for that database.
+declared tables, and none of the data. A look-up is parsed, its tables and functions are held
+against a list, and it is written anew for that database.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import duckdb
@@ -13,23 +14,17 @@ from sqlglot import exp
 
 from countleak.diffix.render import quote
 from countleak.diffix.statement import Table
-from countleak.errors import Refused
-from countleak.server.failures import UNKNOWN_NAME, Failure
+from countleak.server.failures import TOO_MUCH, Failure
+from countleak.server.lookups import write_lookup
 from countleak.server.settings import VERSION
 from countleak.server.system import FUNCTIONS, SYSTEM_TABLES, rows_of
 from countleak.server.values import BOOL, FLOAT8, INT4, INT8, TEXT, TEXTS, Field, Type
 
+log = logging.getLogger(__name__)
 SCHEMA = "catalogue"
 MEMORY = "256MB"
-# Functions that a look-up may call and that mean the same here as in PostgreSQL.
-ALLOWED = frozenset(
-    "abs array_agg array_length array_lower array_position array_to_string array_upper bool_and "
-    "bool_or btrim cardinality ceil char_length coalesce concat concat_ws count exists extract floor "
-    "format generate_series generate_subscripts greatest initcap least left length lower lpad ltrim "
-    "max md5 min mod nullif now octet_length position regexp_matches regexp_replace repeat replace "
-    "reverse right round row_number rpad rtrim sign split_part starts_with string_agg strpos substr "
-    "substring sum to_char trim unnest upper json_build_object json_agg json_object_agg".split()
-)
+# Rows that a look-up returns at most; no client's own look-ups come near.
+MOST = 10_000
 
 
 class Catalogue:
@@ -76,121 +71,33 @@ class Catalogue:
 
     def _execute(self, statement: str) -> list[tuple[Any, ...]]:
         try:
-            return self._connection.execute(statement).fetchall()
+            found = self._connection.execute(statement).fetchmany(MOST + 1)
         except duckdb.Error as error:
             # There is nothing in it but names, so its words may be shown.
             line = str(error).splitlines()[0]
+            log.info("catalogue: failed: %s: %s", line, statement)
             raise Failure("42000", f"The catalogue cannot answer this: {line[:200]}") from None
+        if len(found) > MOST:
+            raise Failure(TOO_MUCH, f"The answer has more than {MOST} rows.")
+        return found
 
     def _written(self, tree: exp.Expression, user: str) -> str:
         """The look-up in the dialect of the catalogue, with nothing in it that is not listed."""
-        constants: dict[str, exp.Expression] = {
-            "version": exp.Literal.string(f"PostgreSQL {VERSION} (countleak, a rebuilt Diffix)"),
-            "current_database": exp.Literal.string(self._database),
-            "current_catalog": exp.Literal.string(self._database),
-            "current_schema": exp.Literal.string("public"),
-            "current_user": exp.Literal.string(user),
-            "session_user": exp.Literal.string(user),
-            "current_role": exp.Literal.string(user),
-            "user": exp.Literal.string(user),
-        }
-        renamed = tree.copy().transform(_unqualified).transform(_plain)
-        rewritten = renamed.transform(lambda node: _constant(node, constants))
-        _check(rewritten)
-        return rewritten.sql(dialect="duckdb")
-
-
-def _unqualified(node: exp.Expression) -> exp.Expression:
-    """Functions and tables without ``pg_catalog.`` before them."""
-    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
-        return node.expression
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-        name = node.name.lower()
-        if node.db.lower() == "information_schema":
-            name = f"information_schema_{name}"
-        node.set("this", exp.to_identifier(name, quoted=True))
-        node.set("db", None)
-        node.set("catalog", None)
-    return node
-
-
-_REG = {"regclass": "relname_of", "regtype": "typname_of", "regnamespace": "nspname_of"}
-
-
-def _plain(node: exp.Expression) -> exp.Expression:
-    """PostgreSQL's own casts, operators and collations in words that the catalogue knows."""
-    if isinstance(node, exp.Collate):
-        return node.this
-    if isinstance(node, exp.Operator):
-        return _operation(node)
-    if isinstance(node, exp.Cast):
-        return _cast(node)
-    return node
-
-
-def _operation(node: exp.Operator) -> exp.Expression:
-    name = str(node.args["operator"]).rpartition(".")[2]
-    left, right = node.this, node.expression
-    matches = exp.Anonymous(this="regexp_matches", expressions=[left, right])
-    known: dict[str, Callable[[], exp.Expression]] = {
-        "~": lambda: matches,
-        "!~": lambda: exp.Not(this=matches),
-        "=": lambda: exp.EQ(this=left, expression=right),
-        "<>": lambda: exp.NEQ(this=left, expression=right),
-        "~~": lambda: exp.Like(this=left, expression=right),
-        "||": lambda: exp.DPipe(this=left, expression=right),
-    }
-    if name not in known:
-        raise Failure(UNKNOWN_NAME, f"The catalogue does not know the operator {name[:10]}.")
-    return known[name]()
-
-
-def _cast(node: exp.Cast) -> exp.Expression:
-    """A cast to a type of PostgreSQL's own as what stands for it: numbers, texts, or look-ups."""
-    name = node.to.sql(dialect="postgres").lower().replace("pg_catalog.", "").strip('"')
-    if name in _REG:
-        return exp.Anonymous(this=_REG[name], expressions=[node.this])
-    if name in ("oid", "xid", "regproc", "regoper"):
-        return exp.cast(node.this, "bigint")
-    if name in ("name", "char", "text", "information_schema.sql_identifier"):
-        return exp.cast(node.this, "text")
-    if name.endswith("[]"):
-        return exp.cast(node.this, "text[]")
-    return node
-
-
-def _constant(node: exp.Expression, constants: dict[str, exp.Expression]) -> exp.Expression:
-    """The value of a function that depends on who asks where."""
-    if isinstance(node, exp.Func):
-        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        found = constants.get(name.lower())
-        if found is not None:
-            return exp.alias_(found.copy(), name.lower()) if _is_selected(node) else found.copy()
-    elif isinstance(node, exp.Column) and not node.table and node.name.lower() in constants:
-        if node.name.lower() in ("current_user", "session_user", "user", "current_catalog"):
-            return constants[node.name.lower()].copy()
-    return node
-
-
-def _is_selected(node: exp.Expression) -> bool:
-    return isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
-
-
-def _check(tree: exp.Expression) -> None:
-    """Refuse tables and functions that are not of the catalogue."""
-    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    for table in tree.find_all(exp.Table):
-        if not isinstance(table.this, exp.Identifier):
-            continue
-        name = table.name.lower()
-        if name not in SYSTEM_TABLES and name not in ctes:
-            raise Failure("42P01", f'relation "{name[:63]}" does not exist')
-    ours = {signature.partition("(")[0] for signature in FUNCTIONS}
-    for call in tree.find_all(exp.Anonymous):
-        if call.name.lower() not in ours | ALLOWED:
-            raise Failure("42883", f"function {call.name[:63]} does not exist")
-    if any(isinstance(node, exp.ReadCSV | exp.ReadParquet) for node in tree.walk()):
-        raise Refused("Files are not read.")
+        version = f"PostgreSQL {VERSION} (countleak, a rebuilt Diffix)"
+        return write_lookup(
+            tree,
+            {
+                "version": version,
+                "current_version": version,
+                "current_database": self._database,
+                "current_catalog": self._database,
+                "current_schema": "public",
+                "current_user": user,
+                "session_user": user,
+                "current_role": user,
+                "user": user,
+            },
+        )
 
 
 def _type_of(name: str) -> Type:

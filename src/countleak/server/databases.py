@@ -70,6 +70,8 @@ class Served:
         future = self._thread.submit(self._do, job, lambda: work(*args, **named))
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.seconds)
+        except RecursionError:
+            raise Failure("54001", "The query is nested too deeply.") from None
         except TimeoutError:
             raise Failure(
                 CANCELLED, f"There was no answer within {self.limits.seconds:g} seconds."

@@ -25,7 +25,7 @@ class Doors:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name: value for name, value in scope["headers"]}
+        headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").rpartition(":")
         name = host[0] if host[1] and not host[2].endswith("]") else "".join(host)
         if self._hosts is not None and name not in self._hosts:

@@ -9,8 +9,9 @@ from countleak.errors import InputError
 class Limits:
     """At most this many connections, characters a query, seconds an answer, and rows of it.
 
-    ``login_seconds`` is the time to start up and authenticate; ``stall_seconds`` to finish a message
-    that was begun, or to take an answer; ``queries_kept`` REST queries can still be asked for.
+    ``login_seconds`` is the time to start up and authenticate; ``stall_seconds`` to finish a
+    message that was begun, or to take an answer; ``queries_kept`` REST queries can still be asked
+    for.
     """
 
     connections: int = 200

@@ -18,7 +18,7 @@ OF_KIND = {Kind.WHOLE: INT8, Kind.NUMBER: FLOAT8, Kind.TEXT: TEXT}
 _COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
 
 
-def numbers_of(tree: exp.Expression) -> list[tuple[exp.Expression, int]]:
+def numbers_of(tree: exp.Expression) -> list[tuple[exp.Parameter, int]]:
     """The parameters of a tree, each with its number, which counts from 1."""
     found = []
     for node in tree.find_all(exp.Parameter):
@@ -72,13 +72,18 @@ def _of_cast(cast: exp.Cast) -> Type:
     return FLOAT8 if cast.is_type(*exp.DataType.NUMERIC_TYPES) else TEXT
 
 
-def put_in(tree: exp.Expression, values: Sequence[Parameter]) -> exp.Expression:
-    """The tree with every parameter, and a cast of nothing but it, replaced by its value."""
+def put_in(
+    tree: exp.Expression, values: Sequence[Parameter], *, casts: bool = False
+) -> exp.Expression:
+    """The tree with every parameter replaced by its value, and so a cast of one unless ``casts``.
+
+    Diffix knows no casts; drivers write them around parameters to tell their types.
+    """
     copied = tree.copy()
     for node, number in numbers_of(copied):
         if number > len(values):
             raise Failure(BAD_VALUE, f"There is no value for parameter ${number}.")
-        place = node.parent if isinstance(node.parent, exp.Cast) else node
+        place = node.parent if isinstance(node.parent, exp.Cast) and not casts else node
         place.replace(_literal(values[number - 1]))
     return copied
 
@@ -92,5 +97,5 @@ def _literal(value: Parameter) -> exp.Expression:
         case str():
             return exp.Literal.string(value)
         case int() | Decimal():
-            literal = exp.Literal.number(format(abs(value), "f"))
+            literal = exp.Literal.number(format(Decimal(abs(value)), "f"))
             return exp.Neg(this=literal) if value < 0 else literal

@@ -145,6 +145,7 @@ class Server:
             log_config=None,
             access_log=False,
             lifespan="off",
+            ws="none",
             limit_concurrency=self.limits.connections,
             timeout_graceful_shutdown=GRACE_SECONDS,
             ssl_certfile=self.listening.certificate,

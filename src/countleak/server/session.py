@@ -20,7 +20,7 @@ from countleak.server.failures import IN_FAILED_TRANSACTION, TOO_MUCH, Failure
 from countleak.server.parameters import OF_KIND, put_in, types_of
 from countleak.server.statements import Control, Lookup, Question, read, split
 from countleak.server.statements import Kind as StatementKind
-from countleak.server.values import FLOAT8, INT8, TEXT, Field, Parameter
+from countleak.server.values import FLOAT8, INT8, TEXT, Field, Parameter, Type
 
 EVERY = "*"
 IDLE, IN_TRANSACTION, FAILED = "I", "T", "E"
@@ -85,7 +85,7 @@ class Session:
                 return Prepared(statement, found, _fields(tree, engine))
             case Lookup(tree):
                 found = types_of(tree, types, None)
-                nothing = put_in(tree, [None] * len(found))
+                nothing = put_in(tree, [None] * len(found), casts=True)
                 return Prepared(statement, found, self.served.catalogue.fields(nothing, self.user))
 
     def run(self, prepared: Prepared, values: Sequence[Parameter] = ()) -> Result:
@@ -105,7 +105,9 @@ class Session:
                 rows = [_without_stars(row.values, fields) for row in answer.rows]
                 return Result(f"SELECT {len(rows)}", fields, rows, answer.notices)
             case Lookup(tree):
-                fields, rows = self.served.catalogue.rows(put_in(tree, values), self.user)
+                fields, rows = self.served.catalogue.rows(
+                    put_in(tree, values, casts=True), self.user
+                )
                 return Result(f"SELECT {len(rows)}", fields, rows)
 
     def fail(self) -> None:
@@ -161,13 +163,13 @@ def _fields(tree: exp.Expression, engine: Engine) -> tuple[Field, ...]:
     return tuple(every[at] for at in statement.shown)
 
 
-def _of_group(group: Expression) -> Any:
+def _of_group(group: Expression) -> Type:
     if isinstance(group, Column):
         return OF_KIND[group.kind]
     return FLOAT8 if group.kind.numeric else TEXT
 
 
-def _of_aggregate(aggregate: Aggregate) -> Any:
+def _of_aggregate(aggregate: Aggregate) -> Type:
     whole = aggregate.column is not None and aggregate.column.kind is Kind.WHOLE
     if aggregate.function == "count" or (aggregate.function == "sum" and whole):
         return INT8

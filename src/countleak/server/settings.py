@@ -37,7 +37,7 @@ KNOWN = {
     "max_index_keys": "32",
 }
 FIXED = frozenset(
-    "server_version server_encoding is_superuser integer_datetimes server_version_num".split()
+    ["server_version", "server_encoding", "is_superuser", "integer_datetimes", "server_version_num"]
 )
 _BY_LOWER = {name.lower(): name for name in (*REPORTED, *KNOWN)}
 

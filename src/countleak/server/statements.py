@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from countleak.diffix.engine import Engine
 from countleak.errors import Refused
@@ -14,8 +14,24 @@ from countleak.errors import Refused
 UNREADABLE = "The query cannot be read; write one SELECT statement."
 # The words a statement to the session begins with; `session` answers them.
 CONTROL = frozenset(
-    "BEGIN START COMMIT END ROLLBACK ABORT SAVEPOINT RELEASE SET RESET SHOW DISCARD DEALLOCATE "
-    "CLOSE LISTEN UNLISTEN".split()
+    [
+        "BEGIN",
+        "START",
+        "COMMIT",
+        "END",
+        "ROLLBACK",
+        "ABORT",
+        "SAVEPOINT",
+        "RELEASE",
+        "SET",
+        "RESET",
+        "SHOW",
+        "DISCARD",
+        "DEALLOCATE",
+        "CLOSE",
+        "LISTEN",
+        "UNLISTEN",
+    ]
 )
 
 
@@ -50,7 +66,7 @@ def split(text: str) -> list[str]:
     """The statements of a text, which semicolons part."""
     pieces, start = [], 0
     for token in _tokens(text):
-        if token.token_type is TokenType.SEMICOLON:
+        if token.token_type.name == "SEMICOLON":
             pieces.append(text[start : token.start])
             start = token.end + 1
     return [piece.strip() for piece in (*pieces, text[start:]) if _tokens(piece)]
@@ -84,7 +100,7 @@ def _in_catalogue(table: exp.Table) -> bool:
     return table.name.lower().startswith("pg_") or not isinstance(table.this, exp.Identifier)
 
 
-def _tokens(text: str) -> list[Token]:
+def _tokens(text: str) -> list[Any]:
     try:
         return sqlglot.tokenize(text, read="postgres")
     except SqlglotError:
@@ -92,7 +108,7 @@ def _tokens(text: str) -> list[Token]:
 
 
 @lru_cache(maxsize=256)
-def _parsed(text: str) -> exp.Expression | None:
+def _parsed(text: str) -> Any:
     try:
         trees = [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
     except (
@@ -113,4 +129,5 @@ def _tree(text: str) -> exp.Expression:
     tree = _parsed(text)
     if tree is None:
         raise Refused(UNREADABLE)
-    return tree.copy()
+    copied: exp.Expression = tree.copy()
+    return copied

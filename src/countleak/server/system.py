@@ -7,7 +7,7 @@ from countleak.diffix.statement import Kind, Table
 from countleak.server.settings import KNOWN, REPORTED
 
 PG_CATALOG, PUBLIC, INFORMATION_SCHEMA = 11, 2200, 13000
-OWNER, DATABASE, FIRST_TABLE = 10, 16384, 16385
+OWNER, TABLESPACE, DATABASE, FIRST_TABLE = 10, 1663, 16384, 16385
 TYPES = {
     # oid: name, name in SQL, length, category
     16: ("bool", "boolean", 1, "B"),
@@ -31,10 +31,22 @@ TYPES = {
 OF_KIND = {Kind.WHOLE: 20, Kind.NUMBER: 701, Kind.TEXT: 25}
 
 
+def names(text: str) -> frozenset[str]:
+    """The names that a text lists."""
+    return frozenset(text.split())
+
+
 def _columns(text: str) -> dict[str, str]:
     """Columns and their types from a line; a bare name is a BIGINT."""
     pairs = (word.partition(":") for word in text.split())
-    types = {"": "BIGINT", "t": "VARCHAR", "b": "BOOLEAN", "i": "INTEGER", "l": "VARCHAR[]"}
+    types = {
+        "": "BIGINT",
+        "t": "VARCHAR",
+        "b": "BOOLEAN",
+        "i": "INTEGER",
+        "l": "VARCHAR[]",
+        "a": "BIGINT[]",
+    }
     return {name: types.get(kind, kind) for name, _, kind in pairs}
 
 
@@ -77,13 +89,17 @@ SYSTEM_TABLES: Mapping[str, dict[str, str]] = {
     "pg_views": _columns("schemaname:t viewname:t viewowner:t definition:t"),
     "pg_matviews": _columns("schemaname:t matviewname:t matviewowner:t definition:t"),
     # What this server has none of.
+    "pg_cursors": _columns("name:t statement:t is_holdable:b is_binary:b is_scrollable:b"),
+    "pg_prepared_statements": _columns("name:t statement:t"),
+    "pg_stat_activity": _columns("datid datname:t pid usename:t state:t query:t"),
+    "pg_locks": _columns("locktype:t database relation pid mode:t granted:b"),
     "pg_attrdef": _columns("oid adrelid adnum:i adbin:t"),
     "pg_auth_members": _columns("roleid member grantor admin_option:b"),
     "pg_collation": _columns("oid collname:t collnamespace collprovider:t"),
     "pg_constraint": _columns(
-        "oid conname:t connamespace contype:t condeferrable:b condeferred:b convalidated:b conrelid "
-        "contypid conindid conparentid confrelid confupdtype:t confdeltype:t confmatchtype:t "
-        "conislocal:b connoinherit:b conkey:l confkey:l"
+        "oid conname:t connamespace contype:t condeferrable:b condeferred:b convalidated:b "
+        "conrelid contypid conindid conparentid confrelid confupdtype:t confdeltype:t "
+        "confmatchtype:t conislocal:b coninhcount:i connoinherit:b conkey:a confkey:a"
     ),
     "pg_db_role_setting": _columns("setdatabase setrole setconfig:l"),
     "pg_depend": _columns("classid objid objsubid:i refclassid refobjid refobjsubid:i deptype:t"),
@@ -96,18 +112,18 @@ SYSTEM_TABLES: Mapping[str, dict[str, str]] = {
     "pg_index": _columns(
         "indexrelid indrelid indnatts:i indnkeyatts:i indisunique:b indnullsnotdistinct:b "
         "indisprimary:b indisexclusion:b indimmediate:b indisclustered:b indisvalid:b "
-        "indisready:b indislive:b indisreplident:b indkey:l indcollation:l indclass:l indoption:l "
+        "indisready:b indislive:b indisreplident:b indkey:a indcollation:a indclass:a indoption:a "
         "indexprs:t indpred:t"
     ),
     "pg_inherits": _columns("inhrelid inhparent inhseqno:i inhdetachpending:b"),
     "pg_language": _columns("oid lanname:t lanowner"),
     "pg_opclass": _columns("oid opcmethod opcname:t opcdefault:b"),
-    "pg_partitioned_table": _columns("partrelid partstrat:t partnatts:i partdefid partattrs:l"),
+    "pg_partitioned_table": _columns("partrelid partstrat:t partnatts:i partdefid partattrs:a"),
     "pg_policy": _columns(
-        "oid polname:t polrelid polcmd:t polpermissive:b polroles:l polqual:t polwithcheck:t"
+        "oid polname:t polrelid polcmd:t polpermissive:b polroles:a polqual:t polwithcheck:t"
     ),
     "pg_proc": _columns(
-        "oid proname:t pronamespace proowner prolang prokind:t prorettype proargtypes:l"
+        "oid proname:t pronamespace proowner prolang prokind:t prorettype proargtypes:a"
     ),
     "pg_publication": _columns("oid pubname:t pubowner puballtables:b"),
     "pg_publication_rel": _columns("oid prpubid prrelid"),
@@ -118,7 +134,7 @@ SYSTEM_TABLES: Mapping[str, dict[str, str]] = {
         "seqrelid seqtypid seqstart seqincrement seqmax seqmin seqcache seqcycle:b"
     ),
     "pg_statistic_ext": _columns(
-        "oid stxrelid stxname:t stxnamespace stxowner stxstattarget:i stxkeys:l stxkind:l"
+        "oid stxrelid stxname:t stxnamespace stxowner stxstattarget:i stxkeys:a stxkind:l"
     ),
     "pg_tablespace": _columns("oid spcname:t spcowner spcacl:l spcoptions:l"),
     "pg_trigger": _columns(
@@ -136,10 +152,19 @@ SYSTEM_TABLES: Mapping[str, dict[str, str]] = {
     "information_schema_views": _columns("table_catalog:t table_schema:t table_name:t"),
 }
 
+
+def _oid_of(table: str, name: str) -> str:
+    return (
+        f"(SELECT any_value({table}.oid) FROM {table} WHERE {name} = CAST(x AS VARCHAR) OR "
+        f"'public.' || {name} = CAST(x AS VARCHAR) OR "
+        f"CAST({table}.oid AS VARCHAR) = CAST(x AS VARCHAR))"
+    )
+
+
 _TYPE_NAMES = " ".join(
     f"WHEN {oid} THEN '{said[1]}'" for oid, said in TYPES.items() if said[1].isascii()
 )
-# What look-ups call, over the tables above; nothing here is hidden, so everyone may see it all.
+# What look-ups call and is not NULL here; everyone may see all of the tables above.
 FUNCTIONS: Mapping[str, str] = {
     "format_type(kind, typmod)": f"CASE kind {_TYPE_NAMES} ELSE '???' END",
     "pg_table_is_visible(x)": "true",
@@ -147,24 +172,12 @@ FUNCTIONS: Mapping[str, str] = {
     "pg_function_is_visible(x)": "true",
     "pg_get_userbyid(x)": "(SELECT any_value(rolname) FROM pg_roles WHERE pg_roles.oid = x)",
     "pg_encoding_to_char(x)": "'UTF8'",
-    "pg_get_expr(x, y, z := false)": "CAST(NULL AS VARCHAR)",
-    "pg_get_indexdef(x, y := 0, z := false)": "CAST(NULL AS VARCHAR)",
-    "pg_get_constraintdef(x, y := false)": "CAST(NULL AS VARCHAR)",
-    "pg_get_statisticsobjdef_columns(x)": "CAST(NULL AS VARCHAR)",
-    "pg_get_partkeydef(x)": "CAST(NULL AS VARCHAR)",
-    "pg_get_triggerdef(x, y := false)": "CAST(NULL AS VARCHAR)",
-    "pg_get_ruledef(x, y := false)": "CAST(NULL AS VARCHAR)",
-    "pg_get_viewdef(x, y := false)": "CAST(NULL AS VARCHAR)",
-    "pg_get_serial_sequence(x, y)": "CAST(NULL AS VARCHAR)",
     "pg_relation_is_publishable(x)": "false",
     "pg_relation_size(x)": "0::BIGINT",
     "pg_table_size(x)": "0::BIGINT",
     "pg_total_relation_size(x)": "0::BIGINT",
     "pg_database_size(x)": "0::BIGINT",
     "pg_size_pretty(x)": "CAST(x AS VARCHAR) || ' bytes'",
-    "obj_description(x, y := '')": "CAST(NULL AS VARCHAR)",
-    "col_description(x, y)": "CAST(NULL AS VARCHAR)",
-    "shobj_description(x, y)": "CAST(NULL AS VARCHAR)",
     "has_table_privilege(x, y, z := '')": "true",
     "has_schema_privilege(x, y, z := '')": "true",
     "has_database_privilege(x, y, z := '')": "true",
@@ -177,20 +190,23 @@ FUNCTIONS: Mapping[str, str] = {
         "(SELECT any_value(setting) FROM pg_settings WHERE lower(pg_settings.name) = lower(x))"
     ),
     "set_config(x, y, z)": "CAST(y AS VARCHAR)",
-    "relname_of(x)": (
-        "(SELECT any_value(pg_class.oid) FROM pg_class WHERE relname = CAST(x AS VARCHAR) OR "
-        "CAST(pg_class.oid AS VARCHAR) = CAST(x AS VARCHAR) OR "
-        "CAST(x AS VARCHAR) = 'public.' || relname)"
+    # A name, or a number in quotes, as a cast of a text to regclass and the like reads it.
+    "regclass_oid(x)": _oid_of("pg_class", "relname"),
+    "regtype_oid(x)": _oid_of("pg_type", "typname"),
+    "regnamespace_oid(x)": _oid_of("pg_namespace", "nspname"),
+    "regrole_oid(x)": _oid_of("pg_roles", "rolname"),
+    # A number, as a cast of a column to them shows it.
+    "regclass_name(x)": "(SELECT any_value(relname) FROM pg_class WHERE pg_class.oid = x)",
+    "regtype_name(x)": "format_type(x, NULL)",
+    "regnamespace_name(x)": (
+        "(SELECT any_value(nspname) FROM pg_namespace WHERE pg_namespace.oid = x)"
     ),
-    "typname_of(x)": (
-        "(SELECT any_value(typname) FROM pg_type WHERE typname = CAST(x AS VARCHAR) OR "
-        "CAST(pg_type.oid AS VARCHAR) = CAST(x AS VARCHAR))"
+    "regrole_name(x)": "(SELECT any_value(rolname) FROM pg_roles WHERE pg_roles.oid = x)",
+    "to_regclass(x)": "regclass_oid(x)",
+    "to_regtype(x)": (
+        "(SELECT any_value(pg_type.oid) FROM pg_type WHERE typname = CAST(x AS VARCHAR) OR "
+        "format_type(pg_type.oid, NULL) = CAST(x AS VARCHAR))"
     ),
-    "nspname_of(x)": (
-        "(SELECT any_value(nspname) FROM pg_namespace WHERE nspname = CAST(x AS VARCHAR) OR "
-        "CAST(pg_namespace.oid AS VARCHAR) = CAST(x AS VARCHAR))"
-    ),
-    "to_regclass(x)": "relname_of(x)",
 }
 
 
@@ -240,8 +256,10 @@ def rows_of(
                 "datistemplate": False,
                 "datallowconn": True,
                 "datconnlimit": -1,
+                "dattablespace": TABLESPACE,
             }
         ],
+        "pg_tablespace": [{"oid": TABLESPACE, "spcname": "pg_default", "spcowner": OWNER}],
         "pg_am": [{"oid": 2, "amname": "heap", "amtype": "t"}],
         "pg_type": [_type_row(oid) for oid in TYPES],
         "pg_settings": [
@@ -304,17 +322,14 @@ def _type_row(oid: int) -> dict[str, Any]:
 
 
 def _class_row(oid: int, table: Table) -> dict[str, Any]:
-    numbers = dict.fromkeys(
-        "reltype reloftype relfilenode reltablespace reltoastrelid relpages relchecks".split(), 0
-    )
-    never = dict.fromkeys(
+    numbers = names("reltype reloftype relfilenode reltablespace reltoastrelid relpages relchecks")
+    never = names(
         "relhasindex relisshared relhasrules relhastriggers relhassubclass relrowsecurity "
-        "relforcerowsecurity relispartition relhasoids".split(),
-        False,
+        "relforcerowsecurity relispartition relhasoids"
     )
     return {
-        **numbers,
-        **never,
+        **dict.fromkeys(numbers, 0),
+        **dict.fromkeys(never, False),
         "oid": oid,
         "relname": table.name,
         "relnamespace": PUBLIC,

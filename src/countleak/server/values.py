@@ -40,7 +40,12 @@ def write(value: Any, type: Type, format: int) -> bytes | None:
     """A value as the wire carries it; None for NULL."""
     if value is None:
         return None
-    return _BINARY[type.oid](value) if format == BINARY_FORMAT else _written(value, type).encode()
+    try:
+        if format == BINARY_FORMAT:
+            return _BINARY[type.oid](value)
+        return _written(value, type).encode()
+    except (struct.error, ValueError, OverflowError):
+        raise Failure("22003", f"A value does not fit the type {type.name}.") from None
 
 
 def _written(value: Any, type: Type) -> str:

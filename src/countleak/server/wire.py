@@ -5,10 +5,9 @@ import hmac
 import logging
 import secrets
 import ssl
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pygwire import ConnectionPhase, messages
 from pygwire.constants import StartupRequestCode
@@ -35,7 +34,7 @@ from countleak.server.users import BOUND, PLAIN, Exchange, Users
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 # How many refused connections at a time are told why; more are closed at once.
-TOLD = 100
+TOLD = 1000
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Connection:
         self._reader, self._writer = reader, writer
         self._frames = Frames(reader, wire.limits.message_size, wire.limits.stall_seconds)
         self._out = bytearray()
-        self._running: asyncio.Future[object] | None = None
+        self._running: asyncio.Future[Any] | None = None
         self._cancelled = False
         self._secure = False
         name = writer.get_extra_info("peername")
@@ -131,6 +130,11 @@ class Connection:
         except (OSError, asyncio.IncompleteReadError) as error:
             if isinstance(error, asyncio.IncompleteReadError) and error.partial:
                 why = "client went away in mid-message"
+        except Exception as error:
+            # Whatever went wrong here must not end the server; the log tells where.
+            why = f"internal error: {type(error).__name__}"
+            log.exception("%s: internal error", self.peer)
+            await self._tell_and_leave(Failure("XX000", "internal error; see the server's log"))
         except asyncio.CancelledError:
             why = "server is stopping"
             await self._tell_and_leave(
