@@ -4,7 +4,8 @@ All of it is synchronous; a connection runs it in the thread of its database.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -12,8 +13,9 @@ from sqlglot import exp
 from countleak.diffix.engine import Engine
 from countleak.diffix.layers import STAR
 from countleak.diffix.parse import parse
+from countleak.diffix.shapes import KEPT, lift
 from countleak.diffix.statement import Aggregate, Column, Expression, Kind
-from countleak.errors import Refused
+from countleak.errors import Refused, TargetError
 from countleak.server import settings
 from countleak.server.databases import Served
 from countleak.server.failures import IN_FAILED_TRANSACTION, TOO_MUCH, Failure
@@ -58,6 +60,7 @@ class Session:
         self.user = user
         self.settings = settings.Settings(user, given)
         self.status = IDLE
+        self._of_shape = lru_cache(maxsize=KEPT)(self._plain_question)
 
     def split(self, text: str) -> list[str]:
         """The statements of a text."""
@@ -71,6 +74,26 @@ class Session:
 
     def prepare(self, text: str, types: Sequence[int] = ()) -> Prepared | None:
         """A statement understood, but not run; None where the text is empty."""
+        lifted = None if types else lift(text)
+        plain = self._of_shape(lifted[0]) if lifted else None
+        if plain is not None and isinstance(plain.statement, Question):
+            return replace(plain, statement=replace(plain.statement, text=text))
+        return self._understand(text, types)
+
+    def _plain_question(self, text: str) -> Prepared | None:
+        """What all questions of a shape have in common; None where constants show in more."""
+        try:
+            prepared = self._understand(text)
+        except TargetError:
+            # Whatever is wrong is told of the question itself, not of its shape.
+            return None
+        if prepared is None or not isinstance(prepared.statement, Question) or prepared.types:
+            return None
+        tree = prepared.statement.tree
+        as_written = prepared.statement.text == text
+        return prepared if as_written and not tree.args.get("group") else None
+
+    def _understand(self, text: str, types: Sequence[int] = ()) -> Prepared | None:
         pieces = self.split(text)
         if not pieces:
             return None
