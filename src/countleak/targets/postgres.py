@@ -12,7 +12,7 @@ from countleak.answers import Answers
 from countleak.errors import InputError, MissingExtra, Refused, TargetError
 from countleak.queries import Queries
 from countleak.targets.counts import Counts
-from countleak.targets.several import Manners, ask_over
+from countleak.targets.several import Line, Manners, ask_over
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,7 +42,7 @@ class PostgresTarget:
             import psycopg
             from psycopg.conninfo import conninfo_to_dict
         except ImportError:
-            raise MissingExtra("a PostgreSQL target", "postgres") from None
+            raise MissingExtra("a PostgreSQL target", "live") from None
         self.counts, self.manners = counts, manners or Manners()
         self._url = url
         try:
@@ -82,9 +82,10 @@ class PostgresTarget:
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """Ask the queries over several connections; batches as answers come."""
         statements = [(at, self.counts.harmless(queries, at)) for at in positions.tolist()]
-        return ask_over(self._line, statements, self.manners)
+        return ask_over(self.line, statements, self.manners)
 
-    def _line(self) -> "_Line":
+    def line(self) -> Line:
+        """A connection of its own."""
         import psycopg
 
         try:

@@ -13,7 +13,7 @@ from countleak.errors import InputError, MissingExtra, Refused, TargetError
 from countleak.queries import Queries
 from countleak.targets.counts import Counts
 from countleak.targets.postgres import is_loopback
-from countleak.targets.several import Manners, ask_over
+from countleak.targets.several import Line, Manners, ask_over
 
 if TYPE_CHECKING:
     import httpx
@@ -54,13 +54,14 @@ class RestTarget:
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """Ask the queries over several connections; batches as answers come."""
         statements = [(at, self.counts.harmless(queries, at)) for at in positions.tolist()]
-        return ask_over(self._line, statements, self.manners)
+        return ask_over(self.line, statements, self.manners)
 
-    def _line(self) -> "_Line":
+    def line(self) -> Line:
+        """A connection of its own."""
         try:
             import httpx
         except ImportError:
-            raise MissingExtra("a REST target", "rest") from None
+            raise MissingExtra("a REST target", "live") from None
         client = httpx.Client(
             base_url=self._url,
             headers={"auth-token": self._token} if self._token else {},
