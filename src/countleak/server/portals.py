@@ -83,6 +83,9 @@ class Portals:
         return True
 
     async def _simple(self, text: str) -> None:
+        if self._session.is_one(text):
+            await self._run_one(text)
+            return
         pieces = await self._run(lambda: self._session.split(text))
         if not pieces:
             self._connection.send(messages.EmptyQueryResponse())

@@ -62,6 +62,10 @@ class Session:
         self.status = IDLE
         self._of_shape = lru_cache(maxsize=KEPT)(self._plain_question)
 
+    def is_one(self, text: str) -> bool:
+        """Whether a text is plainly one statement, and needs no splitting."""
+        return ";" not in text and not text.isspace() and bool(text) and lift(text) is not None
+
     def split(self, text: str) -> list[str]:
         """The statements of a text."""
         if len(text) > self.served.limits.query_length:
