@@ -79,13 +79,13 @@ def write_files(people: People, folder: Path, salt: Salt, release: str) -> None:
             {name: v.astype(object) if v.dtype.kind == "U" else v for name, v in columns.items()},
         )
         connection.execute(f"CREATE TABLE {TABLE} AS SELECT * FROM people")
-    secret = folder / "salt"
+    secret = folder / "server.salt"
     secret.touch(mode=0o600)
     secret.chmod(0o600)
     secret.write_bytes(salt.secret + b"\n")
     with replacing(folder / "server.toml") as file:
         file.write(
-            f'release = "{release}"\nsalt_file = "salt"\n\n'
+            f'release = "{release}"\nsalt_file = "server.salt"\n\n'
             f'[databases.{DATABASE}]\nfile = "{data.name}"\n'
             f'tables = {{ {TABLE} = "{people.id_column}" }}\n\n'
             f"# Let in without a password, from this machine only.\n[users.{USER}]\ntrust = true\n"
