@@ -43,3 +43,19 @@ def test_bench_diffix(run):
     found = run("bench", "diffix", "--primes", 1, "--rows", 5000, "--json").json["rows"]
     assert [row["times"] for row in found] == [140, 1, 3, 3, 3, 3]
     assert "digit queries" in run("bench", "diffix", "--primes", 1, "--rows", 0).out
+
+
+def test_bench_serve(run):
+    words = ("bench", "serve", "--queries", 20, "--connections", "1,2")
+    rows = run(*words, "--json").json["rows"]
+    assert [(row["system"], row["connections"]) for row in rows] == [
+        ("Diffix in process", 1),
+        ("Diffix over PostgreSQL's protocol", 1),
+        ("Diffix over PostgreSQL's protocol", 2),
+        ("Diffix over REST", 1),
+        ("Diffix over REST", 2),
+        ("plain PostgreSQL", 1),
+        ("plain PostgreSQL", 2),
+    ]
+    assert all(0 < row["p50"] <= row["p99"] and row["queries"] == 20 for row in rows)
+    assert "queries a second" in run(*words).out
