@@ -91,6 +91,8 @@ def running(server: Server) -> Iterator[Running]:
     before = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
+    # The command line's own handler may write to a stream of a test that is over.
+    log.propagate = False
     thread = threading.Thread(target=lambda: asyncio.run(main()))
     thread.start()
     try:
@@ -101,6 +103,7 @@ def running(server: Server) -> Iterator[Running]:
         thread.join(30)
         log.removeHandler(handler)
         log.setLevel(before)
+        log.propagate = True
         assert not thread.is_alive()
 
 

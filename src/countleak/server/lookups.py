@@ -20,8 +20,8 @@ ALLOWED = names(
     "concat_ws count exists extract floor generate_series generate_subscripts greatest "
     "group_concat if initcap least left length logical_and logical_or lower ltrim max md5 min mod "
     "nullif octet_length or position regexp_like regexp_matches regexp_replace right round "
-    "row_number rtrim sign split_part starts_with str_position string_agg strpos substr substring sum "
-    "trim try_cast unnest upper exploding_generate_series explode"
+    "row_number rtrim sign split_part starts_with str_position string_agg strpos substr substring "
+    "sum trim try_cast unnest upper exploding_generate_series explode"
 )
 
 
