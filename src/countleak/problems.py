@@ -266,6 +266,19 @@ def dual_bound(problem: Problem, y: NDArray[np.float64]) -> float:
     return float(problem.b @ y - excess - np.maximum(0.0, problem.transposed(y)).sum())
 
 
+def bound_below(problem: Problem, c: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """A lower bound of c'x over the x of (F), true whatever y (m,), rounding deducted.
+
+    b'y - beta sum_i |y_i| + sum_j min(0, c_j - (A'y)_j): a residual costs at most beta |y_i|, and
+    each x_j is at best 0 or 1.
+    """
+    m, n = problem.A.shape
+    slack = np.minimum(0.0, c - problem.transposed(y)).sum()
+    terms = np.abs(y) @ (np.abs(problem.b) + problem.bound + np.abs(problem.A).sum(axis=1))
+    rounding = float((m + n) * np.finfo(np.float64).eps * terms)
+    return float(problem.b @ y - problem.bound * np.abs(y).sum() + slack) - rounding
+
+
 def _certify_infeasible(problem: Problem, solution: Solution) -> Infeasible:
     if solution.y is None:
         if problem.integer:

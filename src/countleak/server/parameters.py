@@ -97,5 +97,5 @@ def _literal(value: Parameter) -> exp.Expression:
         case str():
             return exp.Literal.string(value)
         case int() | Decimal():
-            literal = exp.Literal.number(format(Decimal(abs(value)), "f"))
+            literal = exp.Literal.number(format(Decimal(value).copy_abs(), "f"))
             return exp.Neg(this=literal) if value < 0 else literal

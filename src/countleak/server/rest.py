@@ -8,19 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query
+from pydantic import BaseModel, Field
+
 from countleak import __version__
 from countleak.diffix.engine import Answer
-from countleak.errors import MissingExtra, Refused, TargetError
+from countleak.errors import Refused, TargetError
 from countleak.server.databases import Served
 from countleak.server.limits import Limits
 from countleak.server.statements import Question, read
 from countleak.server.users import User, Users
-
-try:
-    from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query
-    from pydantic import BaseModel, Field
-except ImportError:
-    raise MissingExtra("a server", "server") from None
 
 log = logging.getLogger(__name__)
 TEXT_PATTERN = r"^[^\x00]*$"
@@ -179,6 +176,7 @@ def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> F
         "/api/queries",
         tags=["queries"],
         responses={
+            400: {"model": Problem},
             401: {"model": Problem},
             404: {"model": Problem},
             413: {"model": Problem},

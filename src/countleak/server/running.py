@@ -155,6 +155,7 @@ class Server:
 
 def _door(host: str, port: int) -> socket.socket:
     """A socket that listens at that address."""
+    door = None
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -164,6 +165,10 @@ def _door(host: str, port: int) -> socket.socket:
         door.bind(address)
         door.listen(BACKLOG)
     except OSError as error:
-        raise InputError(f"cannot listen at {host}:{port} ({error}); choose another port") from None
+        if door is not None:
+            door.close()
+        raise InputError(
+            f"cannot listen at {host}:{port} ({error.strerror}); choose another port"
+        ) from None
     door.setblocking(False)
     return door

@@ -80,6 +80,9 @@ class Settings:
         """Set ``name = value`` or ``name TO value``; what of it is reported."""
         rest = [word for word in words if word.lower() not in ("session", "local")]
         rest[:2] = [word.lower() for word in rest[:2]]
+        while rest[1:2] == ["."] and len(rest) > 2:
+            rest[:3] = ["".join(rest[:3])]
+            rest[1:2] = [word.lower() for word in rest[1:2]]
         if rest[:2] == ["characteristics", "as"] or rest[:1] == ["transaction"]:
             return {}
         if rest[:2] == ["time", "zone"]:

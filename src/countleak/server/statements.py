@@ -79,7 +79,7 @@ def read(text: str, engines: dict[str, Engine]) -> Kind:
         return Control(tuple(word.lower() for word in words), words)
     tree = _tree(text)
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    tables = [t for t in tree.find_all(exp.Table) if t.name.lower() not in ctes]
+    tables = [t for t in tree.find_all(exp.Table) if t.db or t.name.lower() not in ctes]
     for table in tables:
         if not table.db and table.name.lower() in engines:
             return Question(tree, engines[table.name.lower()], text)

@@ -61,7 +61,7 @@ SYSTEM_TABLES: Mapping[str, dict[str, str]] = {
         "relhasoids:b"
     ),
     "pg_attribute": _columns(
-        "attrelid attname:t atttypid attstattarget:i attlen:i attnum:i attndims:i attcacheoff:i "
+        "attrelid attname:t atttypid attstattarget:i attlen:i attnum:i attndims:i "
         "atttypmod:i attbyval:b attalign:t attstorage:t attcompression:t attnotnull:b atthasdef:b "
         "atthasmissing:b attidentity:t attgenerated:t attisdropped:b attislocal:b attinhcount:i "
         "attcollation attacl:l attoptions:l attfdwoptions:l"

@@ -9,12 +9,9 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from countleak.errors import InputError, MissingExtra
+from scramp import ScramException, ScramMechanism
 
-try:
-    from scramp import ScramException, ScramMechanism
-except ImportError:
-    raise MissingExtra("a server", "server") from None
+from countleak.errors import InputError
 
 PLAIN, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
 ITERATIONS = 4096

@@ -9,6 +9,7 @@ from typing import Any
 from countleak.server.failures import BAD_VALUE, REFUSED, Failure
 
 TEXT_FORMAT, BINARY_FORMAT = 0, 1
+LARGEST_EXPONENT = 400
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,9 @@ def read(raw: bytes | None, oid: int, format: int) -> Parameter:
 
 def _number(text: str) -> Decimal:
     number = Decimal(text.strip())
-    if not number.is_finite():
+    exponent = number.as_tuple().exponent
+    # Written out, a number has as many digits as its exponent says.
+    if not isinstance(exponent, int) or abs(exponent) > LARGEST_EXPONENT:
         raise ValueError("no number")
     return number
 
@@ -123,16 +126,11 @@ def _bool(text: str) -> bool:
 
 def _numeric(raw: bytes) -> Decimal:
     """A binary numeric: digits to the base 10,000, the weight of the first, sign and scale."""
-    count, weight, sign, scale = struct.unpack_from("!HhHH", raw)
+    count, weight, sign, _ = struct.unpack_from("!HhHH", raw)
     if sign not in (0x0000, 0x4000):
         raise ValueError("no number")
-    digits = struct.unpack(f"!{count}H", raw[8:])
-    whole = 0
-    for digit in digits:
-        whole = whole * 10_000 + digit
-    number = Decimal(whole).scaleb(4 * (weight + 1 - count))
-    number = round(number, scale) if scale else number
-    return -number if sign else number
+    digits = "".join(f"{digit:04}" for digit in struct.unpack(f"!{count}H", raw[8:]))
+    return _number(f"{'-' if sign else ''}{digits or 0}e{4 * (weight + 1 - count)}")
 
 
 _TEXTS: tuple[Callable[[str], Parameter], Callable[[bytes], Parameter]] = (

@@ -14,7 +14,7 @@ from pygwire.constants import StartupRequestCode
 from scramp import ScramException
 
 from countleak.errors import TargetError
-from countleak.server.databases import Served
+from countleak.server.databases import Served, shown
 from countleak.server.failures import (
     CANCELLED,
     NO_DATABASE,
@@ -141,7 +141,7 @@ class Connection:
                 Failure(SHUTTING_DOWN, "terminating connection: the server is stopping")
             )
         finally:
-            log.info("%s: closed: %s", self.peer, why)
+            log.info("%s: closed: %s", self.peer, shown(why))
 
     def cancel(self) -> None:
         """Give up what is running, if anything is."""

@@ -4,7 +4,7 @@
 faster than the primal that most people write. Its row multipliers are x.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
@@ -150,6 +150,24 @@ class Highs:
             options=self._options,
             whole=n if problem.integer else 0,
         )
+
+
+def extremes(
+    problem: Problem, towards: NDArray[np.float64]
+) -> Iterator[NDArray[np.float64] | None]:
+    """For each person i a y (m,) that bounds towards_i x_i from below over the x of (F).
+
+    None where HiGHS found no optimum. Only the cost changes from one person to the next, so the
+    simplex goes on from the vertex where it was.
+    """
+    model = Highs()._ranged(problem)
+    model.setOptionValue("simplex_strategy", 4)  # primal: the vertex stays feasible
+    for i, direction in enumerate(towards.tolist()):
+        model.changeColCost(i, direction)
+        model.run()
+        optimal = _status(model) is Status.OPTIMAL
+        yield np.array(model.getSolution().row_dual) if optimal else None
+        model.changeColCost(i, 0.0)
 
 
 def build_model(

@@ -1,0 +1,149 @@
+"""All that was asked and answered, laid out for the sampler.
+
+Every answer has a cell in a table of log-likelihoods, and moves in it as its count changes. The
+table has a line for each way an answer speaks of its count, and a column for each distance
+between what was said and the count. One query may speak twice: that it was released at all says
+that its count reached the threshold.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countleak.answers import Answers
+from countleak.errors import InputError, ShapeError
+from countleak.noise import Noise, Values, log_at_most, log_released
+from countleak.queries import Queries
+
+# Answers that are not whole are read to a sixteenth of a person: far below any noise that matters.
+FRACTIONS = 16
+# Beyond this many people an answer says nothing more by being further off.
+FAR = 60
+# How many standard deviations above the threshold an answer still speaks about being released.
+NEAR = 6.0
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """k pieces of evidence about n bits.
+
+    Column j of the queries is ``rows[start[j]:start[j + 1]]``, those with weight -1 from
+    ``middle[j]`` on. ``line`` (k,) and ``said`` (k,) place each piece in the table: at the cell of
+    line ``line`` and distance ``said - count``.
+    """
+
+    n: int
+    start: NDArray[np.int64]
+    middle: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    line: NDArray[np.int64]
+    said: NDArray[np.int64]
+    matrix: NDArray[np.int8]
+    noise: Noise
+    whole: bool
+    reach: int
+
+    @property
+    def width(self) -> int:
+        """Columns of the table: distances from -reach to reach."""
+        return 2 * self.reach + 1
+
+    @property
+    def fractions(self) -> int:
+        """Lines a group has for the fractional parts of its answers."""
+        return 1 if self.whole else FRACTIONS
+
+    def cells(self, x: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The flat cell of each piece of evidence for bits x (n,)."""
+        distance = self.said - self.matrix.astype(np.int64) @ x
+        return (self.line * self.width + distance + self.reach).astype(np.int32)
+
+    def table(self, values: Values) -> NDArray[np.float64]:
+        """The log-likelihoods (lines, width), ways to speak one below the other.
+
+        Released answers by group and fraction, clamped ones by group, suppressed, released at all.
+        """
+        distance = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
+        shift = np.arange(self.fractions) / self.fractions
+        released = np.stack(
+            [log_released(distance + s, values, self.noise.shape, self.whole) for s in shift], 1
+        )
+        lines = [released.reshape(-1, self.width)]
+        if self.noise.floor is not None:
+            edge = distance + self.noise.floor + (0.5 if self.whole else 0.0)
+            lines.append(log_at_most(edge, values, self.noise.shape))
+        if self.noise.threshold is not None:
+            # Such pieces say 0, so the distance is the count with its sign turned.
+            lines.append(self.noise.threshold.log_suppressed(-distance)[None, :])
+            lines.append(self.noise.threshold.log_released(-distance)[None, :])
+        return np.concatenate(lines)
+
+
+def gather(queries: Queries, answers: Answers, noise: Noise) -> Evidence:
+    """The evidence of answers, as ``noise`` lets them speak.
+
+    Without a threshold in ``noise`` nothing is known of why an answer was suppressed, and those
+    that were say nothing.
+    """
+    if len(answers) and answers.query.max() >= len(queries):
+        raise ShapeError(f"an answer to query {answers.query.max()}, but {len(queries)} queries")
+    if noise.groups is not None and noise.groups.size != len(queries):
+        raise ShapeError(f"{noise.groups.size} groups for {len(queries)} queries; give each one")
+    query, values, released = answers.query, answers.values, answers.released
+    groups = np.zeros(len(queries), np.int64) if noise.groups is None else noise.groups
+    told = values[released]
+    whole = bool((told == np.rint(told)).all())
+    fractions = 1 if whole else FRACTIONS
+    # Where an answer lies between two fractions it is read as the lower one, shifted by half.
+    scaled = np.floor((told if whole else told + 0.5 / FRACTIONS) * fractions)
+    whole_part, part = np.divmod(scaled, fractions)
+    low = queries.matrix.clip(max=0).sum(axis=1, dtype=np.int64)
+    high = queries.matrix.clip(min=0).sum(axis=1, dtype=np.int64)
+    largest, smallest = int(high.max(initial=0)), int(low.min(initial=0))
+    said = np.clip(whole_part, smallest - FAR, largest + FAR).astype(np.int64)
+    line = groups[query[released]] * fractions + part.astype(np.int64)
+    lines = noise.group_count * fractions
+    if noise.floor is not None:
+        clamped = told <= noise.floor
+        line = np.where(clamped, lines + groups[query[released]], line)
+        # A clamped answer says that its noise was at most the floor less the count.
+        said = np.where(clamped, 0, said)
+        lines += noise.group_count
+    pieces = [(query[released], line, said)]
+    if noise.threshold is not None:
+        hidden, near = query[~released], query[released][told < _near(noise, told)]
+        pieces += [
+            (at, np.full(at.size, lines + k), np.zeros(at.size, np.int64))
+            for k, at in enumerate((hidden, near))
+        ]
+    which, line, said = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    if not which.size:
+        raise InputError(
+            "no answer was released and the threshold is not known, so nothing can be learned; "
+            "give a threshold"
+        )
+    matrix = queries.matrix[which]
+    start, middle, rows = _columns(matrix)
+    reach = max(largest - smallest, -smallest, largest) + FAR + 1
+    return Evidence(queries.ids.size, start, middle, rows, line, said, matrix, noise, whole, reach)
+
+
+def _near(noise: Noise, told: NDArray[np.float64]) -> float:
+    assert noise.threshold is not None
+    scale = float(np.max(noise.sigma)) if noise.sigma is not None else float(told.std() + 1)
+    return noise.threshold.mean + NEAR * (scale + noise.threshold.sd)
+
+
+def _columns(
+    matrix: NDArray[np.int8],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    if not np.isin(matrix, (-1, 0, 1)).all():
+        raise InputError("only queries with weights -1, 0 and 1 can be decoded so")
+    turned = np.ascontiguousarray(matrix.T)
+    plus, minus = (turned > 0).sum(axis=1), (turned < 0).sum(axis=1)
+    start = np.concatenate([[0], np.cumsum(plus + minus)]).astype(np.int64)
+    # Within a column those of weight +1 come first: a stable sort keeps the rows in order.
+    column, row = np.nonzero(turned)
+    order = np.lexsort((turned[column, row] < 0, column))
+    return start, start[:-1] + plus, row[order].astype(np.int32)

@@ -1,0 +1,71 @@
+"""The sampler's compiled loop: draws of single bits, and exchanges of a one with a zero.
+
+Every answer i has a cell ``cell[i]`` in a table of log-likelihoods, in which one person more
+in its count moves it one cell down and one person less one cell up. ``up`` and ``down`` hold the
+change of log-likelihood of either move, so a bit's odds are one sum over the answers it is in.
+"""
+
+import numpy as np
+from numba import njit
+
+compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+
+
+@compiled
+def _gain(j, step, cell, start, middle, rows, up, down):
+    """Change of log-likelihood when bit j moves by ``step``; from ``middle`` on weights are -1."""
+    gain = 0.0
+    if step > 0:
+        for t in range(start[j], middle[j]):
+            gain += down[cell[rows[t]]]
+        for t in range(middle[j], start[j + 1]):
+            gain += up[cell[rows[t]]]
+    else:
+        for t in range(start[j], middle[j]):
+            gain += up[cell[rows[t]]]
+        for t in range(middle[j], start[j + 1]):
+            gain += down[cell[rows[t]]]
+    return gain
+
+
+@compiled
+def _move(j, step, cell, start, middle, rows):
+    for t in range(start[j], middle[j]):
+        cell[rows[t]] -= step
+    for t in range(middle[j], start[j + 1]):
+        cell[rows[t]] += step
+
+
+@compiled
+def sweep(x, free, cell, start, middle, rows, up, down, odds, beta, rng, exchanges, total):
+    """Draw every bit once, then try ``exchanges`` exchanges, at inverse temperature ``beta``.
+
+    ``odds`` is the prior log-odds of a one; bits that are not ``free`` (n,) stay as they are. Adds
+    to ``total`` (n,) each bit's probability of being 1 given all others.
+    """
+    n = x.size
+    for j in range(n):
+        if not free[j]:
+            total[j] += x[j]
+            continue
+        step = 1 - 2 * x[j]
+        gain = _gain(j, step, cell, start, middle, rows, up, down)
+        p = 1.0 / (1.0 + np.exp(-(odds + beta * gain * step)))
+        total[j] += p
+        if (1 if rng.random() < p else 0) != x[j]:
+            x[j] += step
+            _move(j, step, cell, start, middle, rows)
+    for _ in range(exchanges):
+        a, b = int(rng.random() * n), int(rng.random() * n)
+        if x[a] == x[b] or not free[a] or not free[b]:
+            continue
+        step = 1 - 2 * x[a]
+        gain = _gain(a, step, cell, start, middle, rows, up, down)
+        _move(a, step, cell, start, middle, rows)
+        gain += _gain(b, -step, cell, start, middle, rows, up, down)
+        if np.log(rng.random()) < beta * gain:
+            _move(b, -step, cell, start, middle, rows)
+            x[a] += step
+            x[b] -= step
+        else:
+            _move(a, -step, cell, start, middle, rows)
