@@ -15,10 +15,10 @@ from tests.server.conftest import OR, OR_REFUSED, QUERY
 from tests.server.process import serving
 
 
-def say(psql, port, *commands):
+def say(psql, port, *commands, user="analyst", database="bank"):
     words = [word for command in commands for word in ("-c", command)]
     return subprocess.run(
-        [psql, "-X", "-At", "-h", "127.0.0.1", "-p", str(port), "-U", "analyst", *words, "bank"],
+        [psql, "-X", "-At", "-h", "127.0.0.1", "-p", str(port), "-U", user, *words, database],
         capture_output=True,
         text=True,
     )
@@ -31,6 +31,8 @@ def test_the_demo_answers_the_same_after_a_restart(psql, tmp_path):
             answers.append(say(psql, port, QUERY).stdout)
             refused = say(psql, port, OR)
             assert refused.stderr == f"ERROR:  {OR_REFUSED}\n"
+            assert "connect as analyst" in say(psql, port, QUERY, user="nobody").stderr
+            assert "there is bank" in say(psql, port, QUERY, database="nothing").stderr
             assert "client_id|bigint" in say(psql, port, r"\d loans").stdout
             given = {"query": {"statement": QUERY, "data_source_name": "bank"}}
             url = f"http://127.0.0.1:{rest}/api/queries"
