@@ -162,6 +162,17 @@ def test_a_token_that_others_can_read_is_refused(run, folder, monkeypatch):
     assert "others may read this token; run: chmod 600" in run("serve", "serve.toml").err
 
 
+def test_a_missing_part_is_named():
+    program = (
+        "import sys; sys.modules['pygwire'] = None; sys.argv = ['countleak', 'serve', '--demo']; "
+        "from countleak.cli import main; main()"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "pip install 'countleak[server]'" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_a_verifier_is_made_from_a_pipe(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("a password\n"))
     result = run("serve", "--make-verifier")
