@@ -15,10 +15,10 @@ from tests.server.conftest import OR, OR_REFUSED, QUERY
 from tests.server.process import serving
 
 
-def say(psql, port, *commands):
+def say(psql, port, *commands, user="analyst", database="bank"):
     words = [word for command in commands for word in ("-c", command)]
     return subprocess.run(
-        [psql, "-X", "-At", "-h", "127.0.0.1", "-p", str(port), "-U", "analyst", *words, "bank"],
+        [psql, "-X", "-At", "-h", "127.0.0.1", "-p", str(port), "-U", user, *words, database],
         capture_output=True,
         text=True,
     )
@@ -31,6 +31,8 @@ def test_the_demo_answers_the_same_after_a_restart(psql, tmp_path):
             answers.append(say(psql, port, QUERY).stdout)
             refused = say(psql, port, OR)
             assert refused.stderr == f"ERROR:  {OR_REFUSED}\n"
+            assert "connect as analyst" in say(psql, port, QUERY, user="nobody").stderr
+            assert "there is bank" in say(psql, port, QUERY, database="nothing").stderr
             assert "client_id|bigint" in say(psql, port, r"\d loans").stdout
             given = {"query": {"statement": QUERY, "data_source_name": "bank"}}
             url = f"http://127.0.0.1:{rest}/api/queries"
@@ -158,6 +160,17 @@ def test_a_token_that_others_can_read_is_refused(run, folder, monkeypatch):
     monkeypatch.setenv("AUDITOR_PASSWORD", "x")
     (folder / "token").chmod(0o644)
     assert "others may read this token; run: chmod 600" in run("serve", "serve.toml").err
+
+
+def test_a_missing_part_is_named():
+    program = (
+        "import sys; sys.modules['pygwire'] = None; sys.argv = ['countleak', 'serve', '--demo']; "
+        "from countleak.cli import main; main()"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "pip install 'countleak[server]'" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_verifier_is_made_from_a_pipe(run, monkeypatch):

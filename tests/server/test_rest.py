@@ -98,6 +98,16 @@ def test_the_tables_are_listed(server):
     assert sources[0]["tables"]["loans"]["client_id"] == "whole"
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_what_a_page_elsewhere_could_post_is_refused(server, kind):
+    said = '{"query": {"statement": "SELECT count(*) FROM loans", "data_source_name": "bank"}}'
+    headers = {"content-type": kind} if kind else {}
+    found = httpx.post(f"{server.rest}/api/queries", content=said, headers=headers)
+    assert found.status_code in (415, 422)
+    assert found.status_code == 422 or "content-type: application/json" in found.text
+
+
 def test_there_is_a_page_to_read(server):
+    assert httpx.get(server.rest).headers["location"] == "/docs"
     assert "swagger" in httpx.get(f"{server.rest}/docs").text.lower()
     assert httpx.get(f"{server.rest}/api/health").json()["status"] == "ok"

@@ -86,6 +86,7 @@ def test_a_client_that_dies_in_mid_query_holds_nobody_up(server, postgres_loans)
             # Closed with a reset, as when the process is killed.
             client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         assert server.answers()
+    wait_for_line(server, "(analyst@bank_pg): closed: client went away")
     with server.connect("bank_pg") as connection:
         assert connection.execute(COUNT).fetchone()[0] > 800
 
@@ -172,6 +173,16 @@ def test_a_message_of_an_absurd_length_is_refused(strict):
         client.send(b"Q\x7f\xff\xff\xff")
         assert error_of(client.next())[0] == "08P01"
     wait_for_line(strict, "closed: invalid message length")
+
+
+def test_a_request_that_stalls_is_refused(strict):
+    port = int(strict.rest.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(
+            b"POST /api/queries HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n"
+            b"content-type: application/json\r\n\r\n{"
+        )
+        assert client.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
 def test_rest_forgets_the_oldest_query(strict):

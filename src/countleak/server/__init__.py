@@ -6,7 +6,8 @@
 ``portals``        simple and extended queries
 ``session``        what a statement does: ``statements`` tell its kind, ``settings`` hold SET
 ``parameters``     values put into a statement; ``values`` as the wire writes them
-``catalogue``      what clients look up about tables; ``system`` its tables
+``catalogue``      what clients look up about tables: ``lookups`` rewritten, for ``system`` tables
+                   and their ``entries``
 ``rest``           queries over HTTP; ``doors`` before it
 ``users``          who may ask, and how they prove it
 ``databases``      engines in their thread, with a line in the log a question

@@ -14,10 +14,11 @@ from sqlglot import exp
 
 from countleak.diffix.render import quote
 from countleak.diffix.statement import Table
+from countleak.server.entries import rows_of
 from countleak.server.failures import TOO_MUCH, Failure
 from countleak.server.lookups import write_lookup
 from countleak.server.settings import VERSION
-from countleak.server.system import FUNCTIONS, SYSTEM_TABLES, rows_of
+from countleak.server.system import FUNCTIONS, SYSTEM_TABLES
 from countleak.server.values import BOOL, FLOAT8, INT4, INT8, TEXT, TEXTS, Field, Type
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import ParamSpec, TypeVar
 
 from countleak.diffix.engine import Answer, Engine
@@ -21,6 +21,7 @@ from countleak.server.limits import Limits
 T = TypeVar("T")
 P = ParamSpec("P")
 log = logging.getLogger(__name__)
+INTERRUPT_SECONDS = 0.1
 
 
 class Served:
@@ -95,12 +96,16 @@ class Served:
                 self._running = None
 
     def _interrupt(self, job: object) -> None:
-        """Stop the database if it still works on that job: nobody waits for it."""
-        with self._lock:
-            if self._running is job and job is not None:
+        """Stop the database as long as it works on that job: nobody waits for it."""
+        while True:
+            with self._lock:
+                if job is None or self._running is not job:
+                    return
                 self.catalogue.interrupt()
                 for engine in self.engines.values():
                     engine.database.interrupt()
+            # A job is many statements, and one that has not begun does not hear of it.
+            sleep(INTERRUPT_SECONDS)
 
 
 def shown(sql: str, longest: int = 500) -> str:

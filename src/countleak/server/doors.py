@@ -1,5 +1,6 @@
 """What every request to the REST interface passes before it is looked at."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,14 @@ class Doors:
     machine: requests for other hosts are refused where nobody has to show a token.
     """
 
-    def __init__(self, app: ASGIApp, longest: int, hosts: Sequence[str] | None):
-        """Let through bodies of ``longest`` bytes for any of ``hosts`` (None: for all)."""
+    def __init__(self, app: ASGIApp, longest: int, seconds: float, hosts: Sequence[str] | None):
+        """Let through bodies of ``longest`` bytes that come within ``seconds``.
+
+        They must be for any of ``hosts`` (None: for all).
+        """
         self._app = app
         self._longest = longest
+        self._seconds = seconds
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -31,7 +36,19 @@ class Doors:
         if self._hosts is not None and name not in self._hosts:
             await _refuse(400, "This server answers under its own name only.", scope, receive, send)
             return
-        body = await self._body(receive)
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if scope["method"] == "POST" and kind not in (b"application/json", b""):
+            # A page elsewhere can have a browser post forms and texts, but no JSON.
+            await _refuse(
+                415, "Send the header content-type: application/json.", scope, receive, send
+            )
+            return
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await self._body(receive)
+        except TimeoutError:
+            await _refuse(408, "The client took too long.", scope, receive, send)
+            return
         if body is None:
             await _refuse(
                 413, f"A request has at most {self._longest} bytes.", scope, receive, send

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query
+from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 
 from countleak import __version__
@@ -147,6 +148,11 @@ def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> F
             outcome.notices = list(answer.notices)
         outcome.completed = True
 
+    @app.get("/", include_in_schema=False)
+    async def front() -> RedirectResponse:
+        """Lead a browser to the page that describes the interface."""
+        return RedirectResponse("/docs")
+
     @app.get("/api/health", tags=["server"])
     async def health() -> dict[str, str]:
         """Say that the server answers."""
@@ -180,6 +186,7 @@ def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> F
             401: {"model": Problem},
             404: {"model": Problem},
             413: {"model": Problem},
+            415: {"model": Problem},
             429: {"model": Problem},
         },
     )
@@ -230,7 +237,11 @@ def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> F
     @app.post(
         "/api/queries/{query_id}/cancel",
         tags=["queries"],
-        responses={401: {"model": Problem}, 404: {"model": Problem}},
+        responses={
+            401: {"model": Problem},
+            404: {"model": Problem},
+            415: {"model": Problem},
+        },
     )
     async def cancel(query_id: QueryId, user: Authenticated) -> Found:
         """Give a query up."""

@@ -140,6 +140,7 @@ class Server:
             Doors(
                 make_app(by_name, self.users, self.limits),
                 self.limits.message_size,
+                self.limits.stall_seconds,
                 LOOPBACK_NAMES if trusting else None,
             ),
             log_config=None,

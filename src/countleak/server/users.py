@@ -100,6 +100,11 @@ class Users:
 
     by_name: dict[str, User]
 
+    @property
+    def are_all_trusted(self) -> bool:
+        """Whether nobody has anything to prove."""
+        return all(user.trusted for user in self.by_name.values())
+
     def of_token(self, token: str | None) -> User | None:
         """The user of a token; the trusted one where none is sent."""
         if token is None:

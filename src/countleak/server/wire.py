@@ -217,8 +217,10 @@ class Connection:
             given = {option: value for option, value in given.items() if option not in unknown}
         await self._authenticate(name)
         served = self.wire.databases.get(database)
-        if served is None or not self.wire.users.by_name[name].may_ask(database):
-            raise Failure(NO_DATABASE, f'database "{database[:63]}" does not exist')
+        user = self.wire.users.by_name[name]
+        if served is None or not user.may_ask(database):
+            own = ", ".join(found for found in self.wire.databases if user.may_ask(found))
+            raise Failure(NO_DATABASE, f'database "{database[:63]}" does not exist; there is {own}')
         session = Session(served, name, given)
         self.key = secrets.token_bytes(
             32 if message.protocol_version == StartupRequestCode.V3_2 else 4
@@ -252,6 +254,10 @@ class Connection:
     async def _authenticate(self, name: str) -> None:
         """Let a trusted user in; have any other prove itself by SCRAM, and by nothing else."""
         user = self.wire.users.by_name.get(name)
+        if user is None and self.wire.users.are_all_trusted:
+            # Nobody has a password, so there is none to ask for.
+            names = ", ".join(self.wire.users.by_name)
+            raise Failure("28000", f'role "{name[:63]}" does not exist; connect as {names}')
         if user is None or not user.trusted:
             try:
                 await self._scram(name)
