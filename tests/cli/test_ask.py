@@ -105,6 +105,8 @@ def test_a_live_system_is_shown_asked_and_gone_on_with(asked, served, tmp_path):
     assert "An answer of 0 is a count" in asked(*words[:2], "--dry-run", "-o", "x").err
     assert "An answer of 0 means: held back" in asked(*http, "--dry-run").err
     assert "these answers came from" in asked(*words[:2]).err
+    few = ("--secret", "status = 'none'", "-o", "few.jsonl", "--limit", 5)
+    assert "5 answers are 0 and none is 1" in asked(*words[:2], *few).err
 
 
 def test_a_token_comes_from_the_environment_or_a_file(asked, bank, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from countleak.answers import Journal
+from countleak.answers import Answers, Journal
 from countleak.audit import ask_into
 from countleak.cli import console, live, words
 from countleak.diffix.database import Database
@@ -23,6 +23,8 @@ from countleak.queries import Queries, read_queries
 from countleak.targets import Target
 from countleak.targets.counts import Counts
 from countleak.targets.diffix import Diffix
+from countleak.targets.postgres import PostgresTarget
+from countleak.targets.rest import RestTarget
 from countleak.targets.several import Manners
 from countleak.targets.simulated import (
     BoundedUniform,
@@ -174,7 +176,9 @@ def ask(
             if json:
                 console.print_json({"system": about, "sent": 0})
         else:
-            _ask_all(answering, about, asked, out, json, limit, authorised_by)
+            answers = _ask_all(answering, about, asked, out, json, limit, authorised_by)
+            if isinstance(answering, PostgresTarget | RestTarget):
+                live.doubt(answering.counts.system, answers)
 
 
 def _everyone(
@@ -208,7 +212,7 @@ def _ask_all(
     json: bool,
     limit: int | None,
     authorised_by: str | None,
-) -> None:
+) -> Answers:
     heard: list[int] = []
     with console.progress("asking") as report:
 
@@ -235,6 +239,7 @@ def _ask_all(
         missing = f" of {len(asked)}; run again to go on" if len(answers) < len(asked) else ""
         console.say(f"{len(answers)} answers{before}{missing}, {suppressed} suppressed, in {out}")
         console.say(f"From: {about}")
+    return answers
 
 
 def _ask_one(system: Diffix, sql: str, json: bool) -> None:

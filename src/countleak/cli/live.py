@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from countleak.answers import Answers
 from countleak.cli import console
 from countleak.errors import InputError
 from countleak.queries import Queries
@@ -115,3 +116,13 @@ def show(
         console.remark(f"  {statement}")
     means = "is a count" if target.counts.system.held_back is None else "means: held back"
     console.remark(f"An answer of 0 {means} (--system {target.counts.system.name}).")
+
+
+def doubt(system: System, answers: Answers) -> None:
+    """Say so where answers taken for counts look like those of a system that holds some back."""
+    zeros = int((answers.values == 0).sum())
+    if system.held_back is None and zeros and not (answers.values == 1).any():
+        console.remark(
+            f"{zeros} answers are 0 and none is 1: if the system holds back low counts, ask again "
+            "with --system diffix into a new file."
+        )
