@@ -1,4 +1,5 @@
 import _thread
+import signal
 from threading import Event
 
 import numpy as np
@@ -55,6 +56,15 @@ def heard_until(line, fault):
     return found
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """Python's own handler, which a run in the background of a shell has not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_what_came_before_a_fault_or_ctrl_c_is_handed_over():
     def fail():
         raise cl.TargetError("lost")
