@@ -53,6 +53,7 @@ from countleak.errors import (
     CountleakError,
     InputError,
     MissingExtra,
+    NoPrediction,
     Refused,
     ShapeError,
     SolverError,
@@ -79,7 +80,7 @@ __all__ = [
     "Decoder", "Guess", "Rounding",
     "Score", "score", "wilson",
     "Reconstruction", "ask", "ask_into", "reconstruct",
-    "CountleakError", "InputError", "MissingExtra", "Refused", "ShapeError", "SolverError",
-    "TargetError",
+    "CountleakError", "InputError", "MissingExtra", "NoPrediction", "Refused", "ShapeError",
+    "SolverError", "TargetError",
 ]
 # fmt: on

@@ -59,3 +59,10 @@ def test_bench_serve(run):
     ]
     assert all(0 < row["p50"] <= row["p99"] and row["queries"] == 20 for row in rows)
     assert "queries a second" in run(*words).out
+
+
+def test_bench_budget(run):
+    found = run("bench", "budget", "--trials", 2, "--json").json
+    assert {"predicted", "simulated", "standard_error", "difference"} <= set(found["rows"][0])
+    assert {row["decoder"] for row in found["summaries"]} == {"lp", "ls"}
+    assert len(found["rows"]) == 2 * 42
