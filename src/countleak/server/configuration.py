@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import fields
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class _Reader:
         for name, said in self._tables(content, "databases").items():
             engines = [
                 Engine(database, release, salt)
-                for database in self._databases(stack, name, said, salt)
+                for database in self._databases(stack, name, said, salt, limits)
             ]
             served.append(Served(name, engines, limits, users.by_name))
         if content:
@@ -160,7 +161,7 @@ class _Reader:
         return None
 
     def _databases(
-        self, stack: ExitStack, name: str, said: dict[str, Any], salt: Salt
+        self, stack: ExitStack, name: str, said: dict[str, Any], salt: Salt, limits: Limits
     ) -> list[Database]:
         """A database a table that is declared with its user column."""
         where = f"database {name}"
@@ -173,8 +174,10 @@ class _Reader:
         if (file is None) == (url is None):
             raise InputError(f"{where}: name a file, or a url or url_env")
         if url is not None:
+            # A little longer than the server waits: it stops what takes longer, in clearer words.
+            seconds = ceil(limits.seconds) + 1
             return [
-                stack.enter_context(connect(url, table=str(table), user=str(user)))
+                stack.enter_context(connect(url, table=str(table), user=str(user), seconds=seconds))
                 for table, user in tables.items()
             ]
         path = self._folder / str(file)
