@@ -45,6 +45,22 @@ def test_bench_diffix(run):
     assert "digit queries" in run("bench", "diffix", "--primes", 1, "--rows", 0).out
 
 
+def test_bench_serve(run):
+    words = ("bench", "serve", "--queries", 20, "--connections", "1,2")
+    rows = run(*words, "--json").json["rows"]
+    assert [(row["system"], row["connections"]) for row in rows] == [
+        ("Diffix in process", 1),
+        ("Diffix over PostgreSQL's protocol", 1),
+        ("Diffix over PostgreSQL's protocol", 2),
+        ("Diffix over REST", 1),
+        ("Diffix over REST", 2),
+        ("plain PostgreSQL", 1),
+        ("plain PostgreSQL", 2),
+    ]
+    assert all(0 < row["p50"] <= row["p99"] and row["queries"] == 20 for row in rows)
+    assert "queries a second" in run(*words).out
+
+
 def test_bench_budget(run):
     found = run("bench", "budget", "--trials", 2, "--json").json
     assert {"predicted", "simulated", "standard_error", "difference"} <= set(found["rows"][0])

@@ -17,6 +17,7 @@ from countleak.cli import (
     demo,
     diagnose,
     reproduce,
+    serve,
     solve,
     stages,
     sweep,
@@ -65,6 +66,7 @@ app.command()(stages.score)
 app.command()(budget.budget)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
+app.command()(serve.serve)
 bench.bench.command()(bench_decoders.decoders)
 app.add_typer(bench.bench, name="bench")
 
