@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, f
+from scipy.special import chdtrc, fdtrc
 
 from countleak.answers import Answers
 from countleak.errors import InputError
@@ -260,7 +260,7 @@ def _unequal(residual: NDArray[np.float64], labels: NDArray[np.float64]) -> floa
     parts = [residual[labels == value] for value in np.unique(labels)]
     common = (residual**2).mean()
     ratio = sum(part.size * np.log(common / max((part**2).mean(), 1e-9)) for part in parts)
-    return float(chi2.sf(ratio, len(parts) - 1))
+    return float(chdtrc(len(parts) - 1, max(ratio, 0.0)))
 
 
 def _noise_of_groups(residual: NDArray[np.float64], labels: NDArray[np.float64]) -> Iterator[Group]:
@@ -269,7 +269,7 @@ def _noise_of_groups(residual: NDArray[np.float64], labels: NDArray[np.float64])
     usual = float(np.median(variance))
     for value, found in zip(values.tolist(), variance, strict=True):
         size = int((labels == value).sum())
-        chance = f.sf(found / usual, size, residual.size - size)
+        chance = fdtrc(size, max(residual.size - size, 1), found / usual)
         odd = bool(np.sqrt(found / usual) > ODD and chance < ODDS)
         yield Group(value, size, float(np.sqrt(found)), odd)
 

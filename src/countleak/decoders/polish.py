@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from countleak.answers import Answers
 from countleak.decoders import Decoder, Guess
 from countleak.decoders.least_squares import LeastSquares
-from countleak.inference.sphere import search
 from countleak.problems import Dmt
 from countleak.queries import Queries
 from countleak.solvers.squares import box_least_squares
@@ -41,6 +40,9 @@ class Polished:
         relaxed = box_least_squares(A, b)
         lower, proven = max(0.0, relaxed.squares - relaxed.gap), False
         if x.size <= self.prove_up_to and b.size >= x.size:
+            # It loads Numba, which only a proof should have to wait for.
+            from countleak.inference.sphere import search
+
             x, proven = search(A, b, x, self.nodes)
         squares = float(((b - A @ x) ** 2).sum())
         basis = {

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from countleak.inference.evidence import Evidence
-from countleak.inference.kernels import gram_sweep
 from countleak.inference.replicas import LEAST_SIGMA, NOISE_EVERY, draw_share, offset_precision
 from countleak.noise import Noise, Values
 
@@ -79,6 +78,10 @@ class GramReplica:
         known: NDArray[np.bool_],
     ):
         """Start at bits x (n,) and values of the noise."""
+        # Importing the kernels loads Numba, which only sampling should have to wait for.
+        from countleak.inference.kernels import gram_sweep
+
+        self.sweep = gram_sweep
         self.gram, self.x, self.free, self.values = gram, x, ~known, values
         self.given, self.share = prior, 0.5 if prior is None else prior
         self.rounds, self.beta, self.likelihood = 0, 0.0, 0.0
@@ -88,7 +91,7 @@ class GramReplica:
         """One round, as ``Replica`` says."""
         if beta != self.beta or self.rounds % NOISE_EVERY == 0 or self.turned:
             self._weigh(beta)
-        gram_sweep(
+        self.sweep(
             self.x, self.free, self.c, self.G, float(logit(self.share)), rng,
             EXCHANGES * self.gram.n, total,
         )  # fmt: skip

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from countleak.inference.evidence import Evidence
-from countleak.inference.kernels import sweep
 from countleak.noise import Values
 
 # The noise changes slowly: it is drawn every so many rounds.
@@ -64,6 +63,10 @@ class TableReplica:
         prior: float | None,
         known: NDArray[np.bool_],
     ):
+        # Importing the kernels loads Numba, which only sampling should have to wait for.
+        from countleak.inference.kernels import sweep
+
+        self.sweep = sweep
         self.evidence, self.x, self.free = evidence, x, ~known
         self.cell = evidence.cells(x)
         self.likelihood = 0.0
@@ -87,7 +90,7 @@ class TableReplica:
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
         """One round, as ``Replica`` says."""
         e = self.evidence
-        sweep(
+        self.sweep(
             self.x, self.free, self.cell, e.start, e.middle, e.rows, self.up, self.down,
             float(logit(self.share)), beta, rng, e.n // 2, total,
         )  # fmt: skip
