@@ -5,6 +5,7 @@ from countleak.queries import Queries, count_statement, read_queries, write_quer
 from countleak.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
 from countleak.queries.subsets import random_subsets
 from countleak.queries.signs import random_signs
+from countleak.queries.tables import random_tables, table_queries
 from countleak.queries.digits import PaperName, digit_queries, digit_queries_of, fragile
 from countleak.answers import Answers, read_answers
 from countleak.targets import Target
@@ -41,13 +42,22 @@ from countleak.problems import (
     Status,
     certify,
 )
+from countleak.noise import Noise, Shape, Threshold
+from countleak.diagnosis import Diagnosis, diagnose
 from countleak.solvers import Solver
 from countleak.solvers.highs import Highs
 from countleak.solvers.interior import InteriorPoint
 from countleak.solvers.auto import Auto
 from countleak.decoders import Decoder, Guess
 from countleak.decoders.rounding import Rounding
-from countleak.scores import Score, score, wilson
+from countleak.decoders.least_squares import LeastSquares
+from countleak.decoders.bayes import Bayes
+from countleak.decoders.robust import Robust
+from countleak.decoders.bounded import Bounded
+from countleak.decoders.polish import Polished
+from countleak.decoders.known import Informed
+from countleak.decoders.automatic import Automatic
+from countleak.scores import Calibration, Score, calibration, score, wilson
 from countleak.audit import Reconstruction, ask, ask_into, reconstruct
 from countleak.errors import (
     CountleakError,
@@ -67,7 +77,8 @@ __all__ = [
     "Condition", "People", "generated_bank", "generated_census", "read_people",
     "Queries", "count_statement", "read_queries", "write_queries",
     "Arithmetic", "Exact", "Float64", "Numeric", "numeric_server",
-    "random_subsets", "random_signs", "PaperName", "digit_queries", "digit_queries_of", "fragile",
+    "random_subsets", "random_signs", "random_tables", "table_queries",
+    "PaperName", "digit_queries", "digit_queries_of", "fragile",
     "Answers", "read_answers",
     "Target",
     "BoundedUniform", "Gaussian", "Laplace", "Mechanism", "RoundedToBase", "Simulated",
@@ -77,8 +88,10 @@ __all__ = [
     "BoundedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
     "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",
     "Solver", "Highs", "InteriorPoint", "Auto",
-    "Decoder", "Guess", "Rounding",
-    "Score", "score", "wilson",
+    "Noise", "Shape", "Threshold", "Diagnosis", "diagnose",
+    "Decoder", "Guess", "Rounding", "LeastSquares", "Bayes", "Robust", "Bounded", "Polished",
+    "Informed", "Automatic",
+    "Calibration", "Score", "calibration", "score", "wilson",
     "Reconstruction", "ask", "ask_into", "reconstruct",
     "CountleakError", "InputError", "MissingExtra", "NoPrediction", "Refused", "ShapeError",
     "SolverError", "TargetError",
