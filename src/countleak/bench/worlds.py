@@ -17,7 +17,7 @@ from countleak.targets.simulated import BoundedUniform, SimulatedDiffix
 
 SHARE_WRONG, WRONG_BY = 0.05, 50
 SHARE_NOISY, NOISIER = 0.4, 2.0
-ATTRIBUTES = (2, 3, 4, 5, 6, 3, 2, 4, 5, 8, 2, 3)
+ATTRIBUTES = (2, 3, 4, 2, 3, 2, 4, 3, 2, 3, 2, 3)
 
 
 @dataclass(frozen=True, eq=False)
