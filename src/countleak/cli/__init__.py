@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import ask, bench, console, demo, reproduce, stages, sweep
+from countleak.cli import ask, audit, bench, console, demo, reproduce, stages, sweep
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -45,6 +45,7 @@ def options(
 
 
 app.command()(demo.demo)
+app.command()(audit.audit)
 app.command()(stages.plan)
 app.command()(ask.ask)
 app.command()(stages.solve)
