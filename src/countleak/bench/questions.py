@@ -38,7 +38,7 @@ DECODER = Bayes(Noise(offset=None), effort=Effort(2, 3, 40, 100))
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One order of asking one system: ``queries``, ``confidence``, ``accuracy`` after each batch."""
+    """One order of asking one system: ``queries``, expected and true share right, a batch each."""
 
     ids: tuple[int, int]
     salt: int

@@ -66,8 +66,8 @@ def audit(
     fail_above: Annotated[
         float | None,
         typer.Option(
-            help="Exit with 1 if the attack is right about more than this share (0-1) of those "
-            "whom guessing gets wrong."
+            help="Exit with 1 if the attack learns more than this share (0 to 1) of what guessing "
+            "leaves open."
         ),
     ] = None,
     seed: words.Seed = 0,
@@ -181,6 +181,6 @@ def _judge(advantage: float | None, allowed: float, failed: bool) -> None:
         return
     verdict = "FAILED" if failed else "passed"
     console.say(
-        f"{verdict}: the attack is right about {advantage:.1%} of those whom guessing gets wrong; "
-        f"{allowed:.1%} are allowed"
+        f"{verdict}: of what guessing leaves open the attack learns {advantage:.1%}; "
+        f"{allowed:.1%} is allowed"
     )
