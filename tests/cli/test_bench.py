@@ -43,3 +43,11 @@ def test_bench_diffix(run):
     found = run("bench", "diffix", "--primes", 1, "--rows", 5000, "--json").json["rows"]
     assert [row["times"] for row in found] == [140, 1, 3, 3, 3, 3]
     assert "digit queries" in run("bench", "diffix", "--primes", 1, "--rows", 0).out
+
+
+def test_bench_questions(run, tmp_path):
+    small = ("bench", "questions", "--salts", 2, "--primes", 1, "--most", 130, "--batch", 30)
+    assert run(*small, "--picture", "orders.svg", "--json").json.keys() == {"rows"}
+    assert (tmp_path / "orders.svg").exists()
+    assert run(*small).code == 0
+    assert run("bench", "questions", "--ranges", "2000").code == 2

@@ -203,6 +203,9 @@ def questions(
     if json:
         console.print_json({"rows": [asdict(row) for row in found]})
         return
+    if not found:
+        console.say("No order got so far on two systems; raise --most")
+        return
     console.print_table(
         [
             {

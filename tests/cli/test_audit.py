@@ -1,0 +1,84 @@
+import pytest
+
+SMALL = ("audit", "--people", "census:30", "--secret", "sex = 1", "--family", "subsets")
+QUIET = ("--sigma", 1, "--adaptive", "--first", 40, "--batch", 40)
+
+
+def test_an_audit_leaves_every_file_and_tells_accuracy_with_interval_and_baseline(run, tmp_path):
+    said = run(*SMALL, "--sigma", 2, "-m", 400)
+    assert said.code == 0
+    assert "400 answers" in said.out
+    assert "95% interval" in said.out
+    assert "guessing without any answer gets" in said.out
+    names = {path.name for path in (tmp_path / "audit").iterdir()}
+    assert names == {"queries.jsonl", "answers.jsonl", "guess.jsonl"}
+    assert run("score", "audit/guess.jsonl", "--people", "census:30", "--secret", "sex = 1").out
+    files = ("audit/queries.jsonl", "audit/answers.jsonl")
+    assert run("solve", *files, "--partial").code == 0
+
+
+def test_an_adaptive_audit_stops_early_and_is_not_asked_again(run, tmp_path):
+    found = run(*SMALL, *QUIET, "--until", 0.9, "--json").json
+    assert found["reached"]
+    assert found["queries"] == found["steps"][-1]["queries"] < 1000
+    assert found["confidence"] >= 0.9
+    assert found["accuracy"] > found["baseline"]
+    written = (tmp_path / "audit" / "answers.jsonl").read_text()
+    again = run(*SMALL, *QUIET, "--until", 0.9, "--json").json
+    assert again["steps"] == found["steps"][-1:]
+    assert (tmp_path / "audit" / "answers.jsonl").read_text() == written
+    assert "Stopped after" in run(*SMALL, *QUIET, "--until", 0.9).out
+
+
+@pytest.mark.parametrize("goal", ["variance", "random"])
+def test_other_goals(run, goal):
+    found = run(*SMALL, *QUIET, "--until", 0.999, "-m", 120, "--goal", goal, "--json").json
+    assert [step["queries"] for step in found["steps"]][:2] == [40, 80]
+
+
+def test_the_exit_code_says_whether_too_much_leaks(run):
+    leaking = run(*SMALL, *QUIET, "--fail-above", 0.2)
+    assert leaking.code == 1
+    assert "FAILED: of what guessing leaves open" in leaking.out
+    noisy = (*SMALL, "--sigma", 200, "-m", 60, "--folder", "noisy", "--fail-above", 0.9)
+    assert run(*noisy).code == 0
+    assert run(*noisy, "--json").json["failed"] is False
+
+
+def test_an_audit_of_diffix(run):
+    words = ("audit", "--people", "bank:7", "--between", 2000, 2999, "--target", "diffix")
+    found = run(*words, "-m", 60, "--json").json
+    assert found["queries"] == 60
+    assert found["people"] == 66
+    assert found["system"].startswith("Diffix 18.1")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--until", 0.2, "--adaptive"), "choose a confidence above 0.5"),
+        (("--batch", 0, "--adaptive"), "batch is 0"),
+        (("--goal", "luck", "--adaptive"), "no goal 'luck'; choose information, variance"),
+        (("--fail-above", 7), "choose a share from 0 to 1"),
+        (("--family", "signs"), "choose digits or subsets"),
+        (("--target", "oracle"), "no target 'oracle'; choose simulated, diffix"),
+        (("--secret", "sex = 7"), "holds for nobody"),
+        (("-m", 0), "--queries"),
+        (("--pool", 0), "ask at least one"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_one_line_and_leaves_no_file(run, tmp_path, words, complaint):
+    result = run(*SMALL, *words)
+    assert result.code == 2
+    assert complaint in result.err
+    assert result.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_audit_does_not_go_on_in_the_same_folder(run, tmp_path):
+    assert run(*SMALL, "-m", 60).code == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "audit").iterdir()}
+    assert "name a new file" in run(*SMALL, "-m", 60, "--sigma", 9).err
+    assert "answers to other queries" in run(*SMALL, "-m", 60, "--pool", 70).err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "audit").iterdir()} == before
