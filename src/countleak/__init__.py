@@ -43,8 +43,18 @@ from countleak.solvers.interior import InteriorPoint
 from countleak.solvers.auto import Auto
 from countleak.decoders import Decoder, Guess
 from countleak.decoders.rounding import Rounding
+from countleak.questions import Belief, Goal, Information, Variance, believe, choose
 from countleak.scores import Score, score, wilson
-from countleak.audit import Reconstruction, ask, ask_into, reconstruct
+from countleak.audit import (
+    Adaptive,
+    Reconstruction,
+    Step,
+    ask,
+    ask_into,
+    audit_adaptively,
+    confidence,
+    reconstruct,
+)
 from countleak.errors import (
     CountleakError,
     InputError,
@@ -73,8 +83,10 @@ __all__ = [
     "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",
     "Solver", "Highs", "InteriorPoint", "Auto",
     "Decoder", "Guess", "Rounding",
+    "Belief", "Goal", "Information", "Variance", "believe", "choose",
     "Score", "score", "wilson",
-    "Reconstruction", "ask", "ask_into", "reconstruct",
+    "Adaptive", "Reconstruction", "Step", "ask", "ask_into", "audit_adaptively", "confidence",
+    "reconstruct",
     "CountleakError", "InputError", "MissingExtra", "Refused", "ShapeError", "SolverError",
     "TargetError",
 ]

@@ -44,7 +44,9 @@ def test_savings_are_paired_and_leave_out_those_who_never_got_there():
 
 
 def test_both_orders_start_with_the_same_queries_to_the_same_system(tmp_path):
-    curves = measure_questions({"information": Information()}, [IDS], 2, 60, 160, primes=2)
+    curves = measure_questions(
+        tmp_path, {"information": Information()}, [IDS], 2, 60, 160, primes=2
+    )
     assert [(c.salt, c.order) for c in curves] == [
         (salt, order) for salt in (0, 1) for order in (RANDOM, "information")
     ]
@@ -56,6 +58,6 @@ def test_both_orders_start_with_the_same_queries_to_the_same_system(tmp_path):
     assert "2 systems" in (tmp_path / "orders.svg").read_text()
 
 
-def test_one_salt_has_no_error():
+def test_one_salt_has_no_error(tmp_path):
     with pytest.raises(InputError, match="at least 2"):
-        measure_questions({}, [IDS], 1)
+        measure_questions(tmp_path, {}, [IDS], 1)

@@ -8,12 +8,13 @@ with the same decoder and the same rule for stopping.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from countleak.audit import Adaptive, ask, audit_adaptively
+from countleak.audit import Adaptive, ask_into, audit_adaptively
 from countleak.decoders.bayes import Bayes
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError
@@ -79,6 +80,7 @@ class Saving:
 
 
 def measure_questions(
+    folder: Path,
     goals: Mapping[str, Goal],
     ranges: Sequence[tuple[int, int]] = ((2000, 2999),),
     salts: int = 20,
@@ -88,7 +90,7 @@ def measure_questions(
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Curve]:
-    """The curves of every order for every range and salt."""
+    """The curves of every order for every range and salt; answers are kept in ``folder``."""
     if salts < 2:
         raise InputError(f"{salts} salts; an error of the mean needs at least 2")
     tasks = [(ids, salt) for ids in ranges for salt in range(salts)]
@@ -96,7 +98,8 @@ def measure_questions(
     progress(0, len(tasks))
     run = Parallel(n_jobs=jobs, return_as="generator")
     for done, curves in enumerate(
-        run(delayed(_follow)(ids, salt, goals, batch, most, primes) for ids, salt in tasks), 1
+        run(delayed(_follow)(folder, ids, salt, goals, batch, most, primes) for ids, salt in tasks),
+        1,
     ):
         found += curves
         progress(done, len(tasks))
@@ -104,6 +107,7 @@ def measure_questions(
 
 
 def _follow(
+    folder: Path,
     ids: tuple[int, int],
     salt: int,
     goals: Mapping[str, Goal],
@@ -115,8 +119,11 @@ def _follow(
     bank = generated_bank(7)
     people = bank.between(*ids)
     pool = digit_queries(people.ids, primes=primes)
-    system = Diffix(bank, CONDITION, "18.1", Salt(f"questions, salt {salt}".encode()))
-    answers = Recorded(ask(pool, system))
+    secret = Salt(f"questions, salt {salt}".encode())
+    journal = folder / f"{ids[0]}-{ids[1]}-{primes}-{salt}.jsonl"
+    system = Diffix(bank, CONDITION, "18.1", secret)
+    about = f"Diffix 18.1, {CONDITION} of bank:7, salt {secret.fingerprint}"
+    answers = Recorded(ask_into(journal, pool, system, about))
     truth = people.secret(CONDITION)
     orders: dict[str, Goal | None] = {RANDOM: None, **goals}
     return [

@@ -182,6 +182,9 @@ def questions(
     most: Annotated[int, typer.Option(help="Queries asked at most.", min=1)] = 1600,
     primes: Annotated[int, typer.Option(help="Pool of this many primes, 140 each.", min=1)] = 25,
     jobs: words.Jobs = 1,
+    folder: Annotated[
+        Path, typer.Option(help="Where answers are kept, so that none is asked twice.")
+    ] = Path("runs/questions"),
     picture: Annotated[
         Path | None, typer.Option(help="Draw precision against queries to this file.")
     ] = None,
@@ -196,7 +199,7 @@ def questions(
     ids = [(words.whole(low, "--ranges"), words.whole(high, "--ranges")) for low, high in pairs]
     goals: dict[str, Goal] = {"information": Information(), "variance": Variance()}
     with console.progress("bench questions") as report:
-        curves = measure_questions(goals, ids, salts, batch, most, primes, jobs, report)
+        curves = measure_questions(folder, goals, ids, salts, batch, most, primes, jobs, report)
     found = list(savings(curves))
     if picture:
         draw_orders(curves, picture)
