@@ -59,6 +59,7 @@ from countleak.errors import (
     CountleakError,
     InputError,
     MissingExtra,
+    NoPrediction,
     Refused,
     ShapeError,
     SolverError,
@@ -87,7 +88,7 @@ __all__ = [
     "Score", "score", "wilson",
     "Adaptive", "Reconstruction", "Step", "ask", "ask_into", "audit_adaptively", "confidence",
     "reconstruct",
-    "CountleakError", "InputError", "MissingExtra", "Refused", "ShapeError", "SolverError",
-    "TargetError",
+    "CountleakError", "InputError", "MissingExtra", "NoPrediction", "Refused", "ShapeError",
+    "SolverError", "TargetError",
 ]
 # fmt: on

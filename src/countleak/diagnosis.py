@@ -30,6 +30,8 @@ ODD = 1.25
 ODDS = 1e-3
 # Systems that raise low answers raise them to no more than this.
 LOW = 5
+# An offset this many standard errors from 0 is there.
+SURELY = 2.5
 # Share of grossly wrong answers below which none is believed to be there.
 FEW_WRONG = 0.004
 
@@ -78,8 +80,8 @@ class Diagnosis:
 
     @property
     def has_offset(self) -> bool:
-        """Whether the offset is more than chance, at two standard errors."""
-        return abs(self.offset) > 2 * self.offset_error
+        """Whether the offset is more than chance."""
+        return abs(self.offset) > SURELY * self.offset_error
 
     @property
     def odd(self) -> tuple[Group, ...]:
@@ -125,7 +127,8 @@ def diagnose(queries: Queries, answers: Answers, *, seed: int = 0) -> Diagnosis:
 def _fit(queries: Queries, answers: Answers, noise: Noise, seed: int) -> tuple[Evidence, Posterior]:
     evidence = gather(queries, answers, noise)
     rng = np.random.default_rng([seed, 6])
-    return evidence, fit(queries, answers, evidence, rng, effort=Effort(2, 4, 80, 80))
+    effort = Effort(2, 4, 80, 80)
+    return evidence, fit(queries, answers, evidence, rng, effort=effort, histogram=True)
 
 
 def _base(told: NDArray[np.float64]) -> int | None:
@@ -140,6 +143,8 @@ def _floor(told: NDArray[np.float64]) -> float | None:
     """The lowest answer the system gives, where answers pile up at it or none falls below 0."""
     lowest = float(told.min())
     at, next_up = int((told == lowest).sum()), int((told == lowest + 1).sum())
+    if at > told.size / 2:
+        return None
     piled = 0 < lowest <= LOW and at >= 5 and at > 3 * next_up
     return lowest if lowest == 0 or piled else None
 
@@ -176,10 +181,10 @@ def _moments(
     away = distance - found.values.offset
     # What counts as grossly wrong is told apart from noise by distance.
     near = np.abs(away) < (6.0 if found.values.wrong > FEW_WRONG else 20.0) * found.values.sigma[0]
-    weight = np.where(near, met, 0.0)
+    weight = np.where(near, met, 0.0) if (near & (met > 0)).any() else met
     total = weight.sum()
     mean = (weight * away).sum() / total
-    variance = float((weight * (away - mean) ** 2).sum() / total)
+    variance = max(float((weight * (away - mean) ** 2).sum() / total), 1e-6)
     kurtosis = float((weight * (away - mean) ** 4).sum() / total / variance**2)
     sigma = float(np.sqrt(variance))
     return sigma, kurtosis, float(sigma * np.sqrt(max(kurtosis - 1, 0.1) / 4 / residual.size))

@@ -51,3 +51,10 @@ def test_bench_questions(run, tmp_path):
     assert (tmp_path / "orders.svg").exists()
     assert run(*small).code == 0
     assert run("bench", "questions", "--ranges", "2000").code == 2
+
+
+def test_bench_budget(run):
+    found = run("bench", "budget", "--trials", 2, "--json").json
+    assert {"predicted", "simulated", "standard_error", "difference"} <= set(found["rows"][0])
+    assert {row["decoder"] for row in found["summaries"]} == {"lp", "ls"}
+    assert len(found["rows"]) == 2 * 42

@@ -8,7 +8,19 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import ask, audit, bench, console, demo, reproduce, stages, sweep
+from countleak.cli import (
+    ask,
+    audit,
+    bench,
+    budget,
+    console,
+    demo,
+    diagnose,
+    reproduce,
+    solve,
+    stages,
+    sweep,
+)
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -48,8 +60,10 @@ app.command()(demo.demo)
 app.command()(audit.audit)
 app.command()(stages.plan)
 app.command()(ask.ask)
-app.command()(stages.solve)
+app.command()(diagnose.diagnose)
+app.command()(solve.solve)
 app.command()(stages.score)
+app.command()(budget.budget)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
 app.add_typer(bench.bench, name="bench")

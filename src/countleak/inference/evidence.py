@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from countleak.answers import Answers
 from countleak.errors import InputError, ShapeError
-from countleak.noise import Noise, Values, log_at_most, log_released
+from countleak.noise import Noise, Shape, Values, log_at_most, log_released
 from countleak.queries import Queries
 
 # Answers that are not whole are read to a sixteenth of a person: far below any noise that matters.
@@ -53,6 +53,20 @@ class Evidence:
     def fractions(self) -> int:
         """Lines a group has for the fractional parts of its answers."""
         return 1 if self.whole else FRACTIONS
+
+    @property
+    def lines(self) -> int:
+        """Lines of the table."""
+        floor = 0 if self.noise.floor is None else self.noise.group_count
+        threshold = 0 if self.noise.threshold is None else 2
+        return self.noise.group_count * self.fractions + floor + threshold
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether every piece is a count with Gaussian noise: none clamped, suppressed or wrong."""
+        counts = self.line < self.noise.group_count * self.fractions
+        gaussian = self.noise.shape is Shape.GAUSSIAN and self.noise.wrong == 0.0
+        return gaussian and bool(counts.all())
 
     def cells(self, x: NDArray[np.int64]) -> NDArray[np.int32]:
         """The flat cell of each piece of evidence for bits x (n,)."""
@@ -131,7 +145,11 @@ def gather(queries: Queries, answers: Answers, noise: Noise) -> Evidence:
 
 def _near(noise: Noise, told: NDArray[np.float64]) -> float:
     assert noise.threshold is not None
-    scale = float(np.max(noise.sigma)) if noise.sigma is not None else float(told.std() + 1)
+    if noise.sigma is not None:
+        scale = float(np.max(noise.sigma))
+    else:
+        # Answers vary by more than their noise, so this errs on the safe side.
+        scale = float(told.std()) + 1 if told.size else 1.0
     return noise.threshold.mean + NEAR * (scale + noise.threshold.sd)
 
 
