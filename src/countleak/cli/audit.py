@@ -45,9 +45,11 @@ def audit(
     family: Annotated[str, typer.Option(help="Family of the queries: digits or subsets.")] = (
         "digits"
     ),
+    primes: Annotated[
+        int, typer.Option(help="digits: choose from those of so many primes, 140 each.", min=1)
+    ] = 25,
     pool: Annotated[
-        int | None,
-        typer.Option(help="How many queries to choose from (digits: all 3500; subsets: 1000)."),
+        int | None, typer.Option(help="subsets: choose from so many (default: 1000).", min=1)
     ] = None,
     queries: Annotated[
         int | None, typer.Option("--queries", "-m", help="Ask at most so many.", min=1)
@@ -91,7 +93,9 @@ def audit(
         raise InputError(f"there is no goal {goal!r}; choose {', '.join(goals)}")
     if family == "signs":
         raise InputError("an audit asks counts, and ±1 queries are none; choose digits or subsets")
-    plan = family_of(family, everyone, pool, 25, words.exponents_of("attack"), Float64(), seed)
+    if family == "digits" and pool is not None:
+        raise InputError("--pool is for subsets; --primes says how many digit queries there are")
+    plan = family_of(family, everyone, pool, primes, words.exponents_of("attack"), Float64(), seed)
     most = min(queries or len(plan), len(plan))
     how = (
         Adaptive(until, first, batch, most, goals[goal], seed=seed)
