@@ -1,18 +1,18 @@
 import pytest
 
-SMALL = ("audit", "--people", "census:30", "--secret", "sex = 1", "--family", "subsets")
-QUIET = ("--sigma", 1, "--adaptive", "--first", 40, "--batch", 40)
+SMALL = ("audit", "--people", "census:16", "--secret", "sex = 1", "--family", "subsets")
+QUIET = ("--sigma", 1, "--adaptive", "--first", 30, "--batch", 30)
 
 
 def test_an_audit_leaves_every_file_and_tells_accuracy_with_interval_and_baseline(run, tmp_path):
-    said = run(*SMALL, "--sigma", 2, "-m", 400)
+    said = run(*SMALL, "--sigma", 2, "-m", 200)
     assert said.code == 0
-    assert "400 answers" in said.out
+    assert "200 answers" in said.out
     assert "95% interval" in said.out
     assert "guessing without any answer gets" in said.out
     names = {path.name for path in (tmp_path / "audit").iterdir()}
     assert names == {"queries.jsonl", "answers.jsonl", "guess.jsonl"}
-    assert run("score", "audit/guess.jsonl", "--people", "census:30", "--secret", "sex = 1").out
+    assert run("score", "audit/guess.jsonl", "--people", "census:16", "--secret", "sex = 1").out
     files = ("audit/queries.jsonl", "audit/answers.jsonl")
     assert run("solve", *files, "--partial").code == 0
 
@@ -32,15 +32,15 @@ def test_an_adaptive_audit_stops_early_and_is_not_asked_again(run, tmp_path):
 
 @pytest.mark.parametrize("goal", ["variance", "random"])
 def test_other_goals(run, goal):
-    found = run(*SMALL, *QUIET, "--until", 0.999, "-m", 120, "--goal", goal, "--json").json
-    assert [step["queries"] for step in found["steps"]][:2] == [40, 80]
+    found = run(*SMALL, *QUIET, "--until", 0.999, "-m", 60, "--goal", goal, "--json").json
+    assert [step["queries"] for step in found["steps"]] == [30, 60]
 
 
 def test_the_exit_code_says_whether_too_much_leaks(run):
     leaking = run(*SMALL, *QUIET, "--fail-above", 0.2)
     assert leaking.code == 1
     assert "FAILED: of what guessing leaves open" in leaking.out
-    noisy = (*SMALL, "--sigma", 200, "-m", 60, "--folder", "noisy", "--fail-above", 0.9)
+    noisy = (*SMALL, "--sigma", 200, "-m", 40, "--folder", "noisy", "--fail-above", 0.9)
     assert run(*noisy).code == 0
     assert run(*noisy, "--json").json["failed"] is False
 
