@@ -19,7 +19,11 @@ from countleak.targets.simulated import (
     TwoSubsets,
 )
 from countleak.diffix.salt import Salt
+from countleak.targets.counts import Counts
 from countleak.targets.diffix import Diffix
+from countleak.targets.postgres import PostgresTarget
+from countleak.targets.rest import RestTarget
+from countleak.targets.several import Manners
 from countleak.targets.recorded import Recorded, read_log, read_ranges
 from countleak.problems import (
     BoundedDmt,
@@ -78,7 +82,7 @@ __all__ = [
     "Target",
     "BoundedUniform", "Gaussian", "Laplace", "Mechanism", "RoundedToBase", "Simulated",
     "SimulatedDiffix", "TwoSubsets",
-    "Salt", "Diffix",
+    "Salt", "Counts", "Diffix", "PostgresTarget", "RestTarget", "Manners",
     "Recorded", "read_log", "read_ranges",
     "BoundedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
     "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",

@@ -61,7 +61,7 @@ def test_an_audit_of_diffix(run):
         (("--goal", "luck", "--adaptive"), "no goal 'luck'; choose information, variance"),
         (("--fail-above", 7), "choose a share from 0 to 1"),
         (("--family", "signs"), "choose digits or subsets"),
-        (("--target", "oracle"), "no target 'oracle'; choose simulated, diffix"),
+        (("--target", "oracle"), "no target 'oracle'; choose simulated, diffix, or"),
         (("--secret", "sex = 7"), "holds for nobody"),
         (("-m", 0), "--queries"),
         (("--pool", 0), "--pool"),

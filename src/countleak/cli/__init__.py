@@ -12,11 +12,13 @@ from countleak.cli import (
     ask,
     audit,
     bench,
+    bench_decoders,
     budget,
     console,
     demo,
     diagnose,
     reproduce,
+    serve,
     solve,
     stages,
     sweep,
@@ -66,6 +68,8 @@ app.command()(stages.score)
 app.command()(budget.budget)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
+app.command()(serve.serve)
+bench.bench.command()(bench_decoders.decoders)
 app.add_typer(bench.bench, name="bench")
 
 

@@ -9,7 +9,7 @@ import typer
 
 from countleak.answers import Journal
 from countleak.audit import Adaptive, Step, audit_adaptively
-from countleak.cli import console, words
+from countleak.cli import console, live, words
 from countleak.cli.ask import diffix_target, mechanism_of, simulated_target
 from countleak.cli.stages import family_of
 from countleak.decoders.files import write_guess
@@ -20,6 +20,8 @@ from countleak.queries.arithmetic import Float64
 from countleak.questions import Goal, Information, Variance
 from countleak.scores import Score, score
 from countleak.targets import Target
+from countleak.targets.counts import Counts
+from countleak.targets.several import Manners
 from countleak.targets.simulated import SimulatedDiffix
 
 FAILED = 1
@@ -31,7 +33,11 @@ def audit(
     between: words.Between = None,
     secret: words.Secret = "status = 'C'",
     target: Annotated[
-        str, typer.Option(help="Who answers: `simulated` (see --mechanism), or `diffix`.")
+        str,
+        typer.Option(
+            help="Who answers: `simulated` (see --mechanism), `diffix`, or a live system at "
+            "postgresql://..., http://... or https://..."
+        ),
     ] = "simulated",
     release: words.ReleaseWord = "18.1",
     salt_file: words.SaltFile = Path("salt"),
@@ -73,6 +79,14 @@ def audit(
         ),
     ] = None,
     seed: words.Seed = 0,
+    table: Annotated[str, typer.Option(help="An address: the table asked about.")] = "loans",
+    system: live.SystemWord = None,
+    data_source: live.DataSource = None,
+    token_file: live.TokenFile = None,
+    connections: live.Connections = 1,
+    rate: live.Rate = None,
+    timeout: live.Timeout = 30.0,
+    authorised_by: live.AuthorisedBy = None,
     folder: Annotated[
         Path, typer.Option(help="Where the files go; an audit there is gone on with.")
     ] = Path("audit"),
@@ -83,7 +97,14 @@ def audit(
         raise InputError(f"--fail-above is {fail_above:g}; choose a share from 0 to 1")
     condition = Condition.parse(secret)
     everyone = words.people_of(people, id_column, between)
-    truth = everyone.secret(condition)
+    # Whoever audits a live system may know the ids alone.
+    unknown = live.is_address(target) and condition.column not in everyone.columns
+    truth = None if unknown else everyone.secret(condition)
+    if truth is None and fail_above is not None:
+        raise InputError(
+            f"--fail-above compares with the truth, but {people} has no column "
+            f"{condition.column!r}; leave it out, or add the column"
+        )
     goals: dict[str, Goal | None] = {
         "information": Information(),
         "variance": Variance(),
@@ -103,18 +124,35 @@ def audit(
         else Adaptive(1.0, most, most, most, None, seed=seed)
     )
     with ExitStack() as stack:
+        asked: Target
         if target == "simulated":
             noise = mechanism_of(mechanism, SimulatedDiffix(sigma), sigma, bound, base)
-            system, about = simulated_target(plan, people, id_column, condition, noise, seed)
+            asked, about = simulated_target(plan, people, id_column, condition, noise, seed)
         elif target == "diffix":
-            system, about = diffix_target(
+            asked, about = diffix_target(
                 stack, plan, people, id_column, condition, release, salt_file
             )
+        elif live.is_address(target):
+            asked = live.Live(
+                target,
+                Counts(table, everyone.id_column, condition, live.system_of(system, target)),
+                Manners(connections, timeout, rate),
+                data_source,
+                token_file,
+                authorised_by,
+            ).target()
+            about = live.about(asked)
+            live.show(asked, plan, np.arange(most))
         else:
-            raise InputError(f"there is no target {target!r}; choose simulated, diffix")
-        steps = _run(plan, system, about, how, most, folder)
-    found = score(steps[-1].guess, truth)
-    advantage = None if found.kappa is None else found.kappa / 100
+            raise InputError(
+                f"there is no target {target.split('@')[-1]!r}; choose simulated, diffix, or an "
+                "address that begins with postgresql://, http:// or https://"
+            )
+        # A journal of another audit raises here, before any file is touched.
+        journal = Journal(folder / "answers.jsonl", plan, about, authorised_by)
+        steps = _run(plan, asked, how, most, folder, journal)
+    found = None if truth is None else score(steps[-1].guess, truth)
+    advantage = None if found is None or found.kappa is None else found.kappa / 100
     failed = fail_above is not None and advantage is not None and advantage > fail_above
     if json:
         console.print_json(
@@ -127,7 +165,7 @@ def audit(
                 "steps": [
                     {"queries": len(step.answers), "confidence": step.confidence} for step in steps
                 ],
-                **console.score_record(found, known=len(everyone)),
+                **({} if found is None else console.score_record(found, known=len(everyone))),
                 "advantage": advantage,
                 "failed": failed,
             }
@@ -141,15 +179,13 @@ def audit(
 
 
 def _run(
-    plan: Queries, system: Target, about: str, how: Adaptive, most: int, folder: Path
+    plan: Queries, target: Target, how: Adaptive, most: int, folder: Path, journal: Journal
 ) -> list[Step]:
     """The steps of an audit, with its files."""
-    # A journal of another audit raises here, before any file is touched.
-    journal = Journal(folder / "answers.jsonl", plan, about)
     write_queries(folder / "queries.jsonl", plan)
     with console.progress("auditing") as report:
         steps = list(
-            audit_adaptively(plan, system, how, journal, lambda asked: report(asked, most))
+            audit_adaptively(plan, target, how, journal, lambda asked: report(asked, most))
         )
     write_guess(folder / "guess.jsonl", steps[-1].guess)
     return steps
@@ -160,7 +196,7 @@ def _tell(
     how: Adaptive,
     most: int,
     adaptive: bool,
-    found: Score,
+    found: Score | None,
     about: str,
     folder: Path,
 ) -> None:
@@ -175,7 +211,8 @@ def _tell(
         )
     else:
         console.say(expected)
-    console.say(console.describe_score(found, "no claim"))
+    if found is not None:
+        console.say(console.describe_score(found, "no claim"))
     console.say(f"Files in {folder}/: queries.jsonl, answers.jsonl, guess.jsonl")
 
 
