@@ -1,5 +1,7 @@
 import pytest
 
+from tests.server.conftest import make_server, running, served_bank
+
 SMALL = ("audit", "--people", "census:16", "--secret", "sex = 1", "--family", "subsets")
 QUIET = ("--sigma", 1, "--adaptive", "--first", 30, "--batch", 30)
 
@@ -83,3 +85,31 @@ def test_another_audit_does_not_go_on_in_the_same_folder(run, tmp_path):
     assert "name a new file" in run(*SMALL, "-m", 60, "--sigma", 9).err
     assert "answers to other queries" in run(*SMALL, "-m", 60, "--pool", 70).err
     assert {path.name: path.read_bytes() for path in (tmp_path / "audit").iterdir()} == before
+
+
+@pytest.fixture(scope="module")
+def served(bank):
+    with running(make_server([served_bank(bank)])) as found:
+        yield found
+
+
+def test_an_audit_of_a_live_system_with_and_without_the_truth(run, served, bank, tmp_path):
+    live = ("--target", f"postgresql://analyst@127.0.0.1:{served.port}/bank", "--system", "diffix")
+    words = ("audit", "--between", 2000, 2999, "--primes", 1, "-m", 40, *live)
+    scored = run(*words, "--people", "bank:7", "--json")
+    assert scored.json["queries"] == 40
+    assert scored.json["baseline"] == pytest.approx(40 / 66)
+    assert "40 queries to postgresql://analyst@127.0.0.1" in scored.err
+    ids = "\n".join(str(i) for i in bank.ids)
+    (tmp_path / "ids.csv").write_text(f"client_id\n{ids}\n")
+    unscored = run(*words, "--people", "ids.csv", "--folder", "other")
+    assert unscored.code == 0
+    assert "of the guesses are expected to be right" in unscored.out
+    assert "secrets recovered" not in unscored.out
+    judged = run(*words, "--people", "ids.csv", "--fail-above", 0.5)
+    assert judged.code == 2
+    assert "has no column 'status'" in judged.err
+    stranger = ("--target", "postgresql://me:hush@192.0.2.1:5432/bank")
+    refused = run("audit", "--people", "bank:7", *stranger)
+    assert "--authorised-by" in refused.err
+    assert "hush" not in refused.err
