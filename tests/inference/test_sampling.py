@@ -7,6 +7,7 @@ import pytest
 
 from countleak import Answers, Queries, SimulatedDiffix, random_signs, random_subsets
 from countleak.inference.evidence import gather
+from countleak.inference.replicas import OFFSET
 from countleak.inference.sampling import Effort, Start, sample
 from countleak.noise import Noise, Shape, Threshold, Values
 
@@ -121,3 +122,22 @@ def test_the_same_seed_gives_the_same_samples():
     start = Start(np.zeros(N, np.int64), Values(np.array([2.5]), 0.0, 0.0))
     first, second = (sample(evidence, start, np.random.default_rng(3)) for _ in range(2))
     assert np.array_equal(first.probability, second.probability)
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+def test_an_offset_is_either_not_there_or_integrated_out(shift):
+    queries, secret, rng = drawn(4, m=60)
+    told = queries.dot(secret) + shift + np.rint(rng.normal(0, 4, 60))
+    evidence = gather(queries, Answers.to_all(told), Noise(4.0, None))
+    start = Start(np.zeros(N, np.int64), Values(np.array([4.0]), 0.0, 0.0))
+    found = sample(evidence, start, rng, prior=0.5, effort=EFFORT)
+    residual = told - ALL @ queries.matrix.T
+    w, before = 1 / 16, 1 / (OFFSET * 4.0) ** 2
+    after = 60 * w + before
+    none = -0.5 * w * (residual**2).sum(axis=1)
+    some = none + 0.5 * (w * residual.sum(axis=1)) ** 2 / after - 0.5 * np.log(after / before)
+    logs = np.logaddexp(none, some)
+    weight = np.exp(logs - logs.max())
+    assert found.probability == pytest.approx((weight @ ALL) / weight.sum(), abs=0.03)
+    mean = np.exp(some - logs) * w * residual.sum(axis=1) / after
+    assert found.values.offset == pytest.approx((weight @ mean) / weight.sum(), abs=0.15)

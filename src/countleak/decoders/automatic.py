@@ -63,9 +63,12 @@ class Automatic:
             reasons.append(f"all answers off by {found.offset:+.2f}")
         if found.threshold is not None:
             reasons.append(f"counts below about {found.threshold.mean:g} suppressed")
+        # Where all is Gaussian the sampler weighs by itself whether there is an offset.
+        plain = not found.wrong and found.threshold is None and found.floor is None
+        may_be_off = found.has_offset or (plain and found.shape is Shape.GAUSSIAN)
         noise = Noise(
             None,
-            None if found.has_offset else 0.0,
+            None if may_be_off else 0.0,
             None if found.wrong else 0.0,
             groups,
             found.shape,

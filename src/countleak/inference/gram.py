@@ -13,7 +13,7 @@ from scipy.special import logit
 
 from countleak.inference.evidence import Evidence
 from countleak.inference.kernels import gram_sweep
-from countleak.inference.replicas import LEAST_SIGMA, NOISE_EVERY, draw_share
+from countleak.inference.replicas import LEAST_SIGMA, NOISE_EVERY, draw_share, offset_precision
 from countleak.noise import Noise, Values
 
 # Proposals are cheap here, so more of them make a round.
@@ -82,10 +82,11 @@ class GramReplica:
         self.gram, self.x, self.free, self.values = gram, x, ~known, values
         self.given, self.share = prior, 0.5 if prior is None else prior
         self.rounds, self.beta, self.likelihood = 0, 0.0, 0.0
+        self.has_offset = self.turned = False
 
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
         """One round, as ``Replica`` says."""
-        if beta != self.beta or self.rounds % NOISE_EVERY == 0:
+        if beta != self.beta or self.rounds % NOISE_EVERY == 0 or self.turned:
             self._weigh(beta)
         gram_sweep(
             self.x, self.free, self.c, self.G, float(logit(self.share)), rng,
@@ -111,13 +112,13 @@ class GramReplica:
     def _weigh(self, beta: float) -> None:
         """The weighted sums that the kernel works on, for these values of the noise.
 
-        An open offset is integrated out: bits drawn given one would hold it where it is.
+        An offset that is there is integrated out: bits drawn given one would hold it where it is.
         """
         weight = beta / self.values.sigma**2
         gram, self.beta = self.gram, beta
         self.G = np.tensordot(weight, gram.products, 1)
         towards, ones = weight @ gram.with_b, weight @ gram.with_one
-        if gram.noise.offset is None:
+        if self.has_offset:
             precision = self._offset_precision(weight)
             self.G -= np.outer(ones, ones) / precision
             towards = towards - ones * float(weight @ gram.b) / precision
@@ -126,17 +127,23 @@ class GramReplica:
         self.c = towards - self.G @ self.x
 
     def _offset_precision(self, weight: NDArray[np.float64]) -> float:
-        """The precision of the offset: of its answers, and of the prior of ``offset_prior``."""
-        return float(weight @ self.gram.count) + 4 / float(self.values.sigma.mean()) ** 2
+        """The precision of the offset: that of its answers and that of its prior."""
+        return float(weight @ self.gram.count) + offset_precision(self.values)
 
     def _draw_offset(
         self, bits: NDArray[np.float64], beta: float, rng: np.random.Generator
     ) -> None:
-        """Gaussian, around the mean residual."""
+        """None at all, as likely beforehand as some; if some, Gaussian around the mean residual.
+
+        Without one, answers pin the number of ones to a whole number, which decides the last bits.
+        """
         gram, weight = self.gram, beta / self.values.sigma**2
         precision = self._offset_precision(weight)
         mean = float(weight @ (gram.b - gram.with_one @ bits)) / precision
-        offset = mean + float(rng.normal()) / np.sqrt(precision)
+        odds = 0.5 * precision * mean**2 - 0.5 * np.log(precision / offset_precision(self.values))
+        there = bool(np.log(rng.random()) < -np.logaddexp(0.0, -odds))
+        self.turned, self.has_offset = there != self.has_offset, there
+        offset = mean + float(rng.normal()) / np.sqrt(precision) if there else 0.0
         self.values = Values(self.values.sigma, offset, 0.0)
 
     def _draw_sigma(

@@ -12,6 +12,8 @@ from countleak.noise import Values
 
 # The noise changes slowly: it is drawn every so many rounds.
 NOISE_EVERY = 3
+# How large an offset is beforehand expected to be, next to the noise.
+OFFSET = 0.25
 # No noise is smaller: whole counts are then read off the answers.
 LEAST_SIGMA = 0.05
 
@@ -42,9 +44,13 @@ def draw_share(x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Gen
 
 
 def offset_prior(values: Values, proposal: float) -> float:
-    """Log prior odds of another offset: half of the noise in size, as one of its layers may be."""
-    half = 0.5 * float(values.sigma.mean())
-    return 0.5 * (values.offset**2 - proposal**2) / half**2
+    """Log prior odds of another offset."""
+    return 0.5 * offset_precision(values) * (values.offset**2 - proposal**2)
+
+
+def offset_precision(values: Values) -> float:
+    """The prior precision of an offset: it is small next to the noise, a fraction OFFSET of it."""
+    return 1 / (OFFSET * float(values.sigma.mean())) ** 2
 
 
 class TableReplica:
