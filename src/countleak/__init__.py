@@ -57,8 +57,18 @@ from countleak.decoders.bounded import Bounded
 from countleak.decoders.polish import Polished
 from countleak.decoders.known import Informed
 from countleak.decoders.automatic import Automatic
+from countleak.questions import Belief, Goal, Information, Variance, believe, choose
 from countleak.scores import Calibration, Score, calibration, score, wilson
-from countleak.audit import Reconstruction, ask, ask_into, reconstruct
+from countleak.audit import (
+    Adaptive,
+    Reconstruction,
+    Step,
+    ask,
+    ask_into,
+    audit_adaptively,
+    confidence,
+    reconstruct,
+)
 from countleak.errors import (
     CountleakError,
     InputError,
@@ -91,8 +101,10 @@ __all__ = [
     "Noise", "Shape", "Threshold", "Diagnosis", "diagnose",
     "Decoder", "Guess", "Rounding", "LeastSquares", "Bayes", "Robust", "Bounded", "Polished",
     "Informed", "Automatic",
+    "Belief", "Goal", "Information", "Variance", "believe", "choose",
     "Calibration", "Score", "calibration", "score", "wilson",
-    "Reconstruction", "ask", "ask_into", "reconstruct",
+    "Adaptive", "Reconstruction", "Step", "ask", "ask_into", "audit_adaptively", "confidence",
+    "reconstruct",
     "CountleakError", "InputError", "MissingExtra", "NoPrediction", "Refused", "ShapeError",
     "SolverError", "TargetError",
 ]

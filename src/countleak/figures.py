@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.bench.questions import Curve
 from countleak.bench.solvers import OURS, Row, growth
 from countleak.budget.advice import Advice
 from countleak.budget.evolution import DECODERS, predict
@@ -199,6 +200,45 @@ def draw_residuals(series: Mapping[str, NDArray[np.float64]], path: Path) -> Non
             )
         )
     _save(alt.hconcat(*charts).configure_view(stroke=None), path)
+
+
+def draw_orders(curves: Sequence[Curve], path: Path) -> None:
+    """Draw the true share right against queries, the mean of all systems, a line an order.
+
+    A system that was asked no more, because its guess was sure, stays at its last share.
+    """
+    alt = _altair()
+    points = []
+    for order in dict.fromkeys(curve.order for curve in curves):
+        mine = [curve for curve in curves if curve.order == order]
+        for m in sorted({int(m) for curve in mine for m in curve.queries}):
+            shares = [
+                float(curve.accuracy[np.searchsorted(curve.queries, m, side="right") - 1])
+                for curve in mine
+            ]
+            half = 1.96 * float(np.std(shares)) / np.sqrt(len(shares))
+            mean = float(np.mean(shares))
+            points.append(
+                {
+                    "queries": m,
+                    "order": order,
+                    "share": mean,
+                    "low": mean - half,
+                    "high": min(1.0, mean + half),
+                }
+            )
+    scale = alt.Scale(domain=[min(p["low"] for p in points), 1.0], zero=False)
+    base = alt.Chart(alt.Data(values=points)).encode(
+        x=alt.X("queries:Q", title="queries answered", axis=alt.Axis(grid=False)),
+        color=alt.Color("order:N", title=None, sort=None),
+    )
+    band = base.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
+    line = base.mark_line(strokeWidth=2.5).encode(
+        y=alt.Y("share:Q", title="secrets recovered", scale=scale, axis=alt.Axis(format="%"))
+    )
+    systems = len({(curve.ids, curve.salt) for curve in curves})
+    title = f"Random and chosen questions, {systems} systems, mean and 95%"
+    _save((band + line).properties(width=460, height=300, title=title), path)
 
 
 def draw_calibration(found: Calibration, path: Path) -> None:

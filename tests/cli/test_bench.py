@@ -45,6 +45,14 @@ def test_bench_diffix(run):
     assert "digit queries" in run("bench", "diffix", "--primes", 1, "--rows", 0).out
 
 
+def test_bench_questions(run, tmp_path):
+    small = ("bench", "questions", "--salts", 2, "--primes", 1, "--most", 130, "--batch", 30)
+    assert run(*small, "--picture", "orders.svg", "--json").json.keys() == {"rows"}
+    assert (tmp_path / "orders.svg").exists()
+    assert run(*small).code == 0
+    assert run("bench", "questions", "--ranges", "2000").code == 2
+
+
 def test_bench_serve(run):
     words = ("bench", "serve", "--queries", 20, "--connections", "1,2")
     rows = run(*words, "--json").json["rows"]

@@ -10,6 +10,7 @@ from typer.exceptions import TyperException
 import countleak
 from countleak.cli import (
     ask,
+    audit,
     bench,
     bench_decoders,
     budget,
@@ -58,6 +59,7 @@ def options(
 
 
 app.command()(demo.demo)
+app.command()(audit.audit)
 app.command()(stages.plan)
 app.command()(ask.ask)
 app.command()(diagnose.diagnose)

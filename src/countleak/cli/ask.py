@@ -108,32 +108,15 @@ def ask(
     def simulated(stack: ExitStack, asked: Queries | None) -> tuple[Target, str]:
         if sql is not None or database is not None or asked is None:
             raise InputError("--sql and --database need --target diffix")
-        mechanisms: dict[str, Callable[[], Mechanism]] = {
-            "diffix": lambda: SimulatedDiffix(sigma, rounding, suppression, clamping),
-            "gaussian": lambda: Gaussian(sigma),
-            "laplace": lambda: Laplace(sigma),
-            "uniform": lambda: BoundedUniform(bound),
-            "round": lambda: RoundedToBase(base, random_rounding),
-        }
-        chosen = words.chosen(mechanisms, mechanism, "mechanism")
+        diffix = SimulatedDiffix(sigma, rounding, suppression, clamping)
+        chosen = mechanism_of(mechanism, diffix, sigma, bound, base, random_rounding)
         drawn = _sign_mechanism(chosen, sign_noise) if asked.family == "signs" else chosen
-        everyone = _everyone(people, id_column, condition, asked)
-        about = f"simulated {drawn}, counting {condition} of {people}, seed {seed}"
-        return Simulated(everyone, condition, drawn, seed), about
+        return simulated_target(asked, people, id_column, condition, drawn, seed)
 
     def diffix(stack: ExitStack, asked: Queries | None) -> tuple[Target, str]:
-        salt = read_salt(salt_file)
         counted = None if asked is None else condition
-        if database is None:
-            everyone = _everyone(people, id_column, counted, asked)
-            rebuilt = Diffix(everyone, counted, release, salt, table=table)
-        else:
-            held = _database(stack, database, salt, table, id_column or "client_id")
-            rebuilt = Diffix(held, counted, release, salt)
-        of_whom = people if database is None else f"table {table}"
-        return (
-            rebuilt,
-            f"Diffix {release}, counting {condition} of {of_whom}, salt {salt.fingerprint}",
+        return diffix_target(
+            stack, asked, people, id_column, counted, release, salt_file, database, table
         )
 
     def address(stack: ExitStack, asked: Queries | None) -> tuple[Target, str]:
@@ -179,6 +162,65 @@ def ask(
             answers = _ask_all(answering, about, asked, out, json, limit, authorised_by)
             if isinstance(answering, PostgresTarget | RestTarget):
                 live.doubt(answering.counts.system, answers)
+
+
+def mechanism_of(
+    word: str,
+    diffix: SimulatedDiffix,
+    sigma: float,
+    bound: int,
+    base: int,
+    random_rounding: bool = False,
+) -> Mechanism:
+    """The mechanism of that name."""
+    mechanisms: dict[str, Callable[[], Mechanism]] = {
+        "diffix": lambda: diffix,
+        "gaussian": lambda: Gaussian(sigma),
+        "laplace": lambda: Laplace(sigma),
+        "uniform": lambda: BoundedUniform(bound),
+        "round": lambda: RoundedToBase(base, random_rounding),
+    }
+    return words.chosen(mechanisms, word, "mechanism")
+
+
+def simulated_target(
+    asked: Queries,
+    people: str,
+    id_column: str | None,
+    condition: Condition,
+    mechanism: Mechanism | TwoSubsets,
+    seed: int,
+) -> tuple[Target, str]:
+    """A simulation over people, and what it is called in a journal."""
+    everyone = _everyone(people, id_column, condition, asked)
+    about = f"simulated {mechanism}, counting {condition} of {people}, seed {seed}"
+    return Simulated(everyone, condition, mechanism, seed), about
+
+
+def diffix_target(
+    stack: ExitStack,
+    asked: Queries | None,
+    people: str,
+    id_column: str | None,
+    condition: Condition | None,
+    release: str,
+    salt_file: Path,
+    database: str | None = None,
+    table: str = "loans",
+) -> tuple[Diffix, str]:
+    """Diffix over people, or over a database, and what it is called in a journal."""
+    salt = read_salt(salt_file)
+    if database is None:
+        everyone = _everyone(people, id_column, condition, asked)
+        system = Diffix(everyone, condition, release, salt, table=table)
+    else:
+        held = _database(stack, database, salt, table, id_column or "client_id")
+        system = Diffix(held, condition, release, salt)
+    of_whom = people if database is None else f"table {table}"
+    return (
+        system,
+        f"Diffix {release}, counting {condition} of {of_whom}, salt {salt.fingerprint}",
+    )
 
 
 def _everyone(

@@ -9,12 +9,14 @@ import typer
 from countleak.bench import budget as grids
 from countleak.bench.diffix import measure_attack, measure_many
 from countleak.bench.peers import versions
+from countleak.bench.questions import measure_questions, savings
 from countleak.bench.serve import measure as measure_serving
 from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch, measure_first_call
 from countleak.bench.sweeps import measure_scaling
 from countleak.cli import console, words
 from countleak.errors import InputError
-from countleak.figures import draw_growth, require_drawing
+from countleak.figures import draw_growth, draw_orders, require_drawing
+from countleak.questions import Goal, Information, Variance
 
 bench = typer.Typer(
     help="Measure countleak against named peers, side by side in one run.", no_args_is_help=True
@@ -169,6 +171,62 @@ def diffix(
             }
             for row in found
         ]
+    )
+
+
+@bench.command()
+def questions(
+    ranges: Annotated[
+        str, typer.Option(help="Ids of the generated bank, a list like 2000-2999,10000-11999.")
+    ] = "2000-2999",
+    salts: Annotated[int, typer.Option(help="Systems a range, each with its own salt.")] = 20,
+    batch: Annotated[int, typer.Option(help="Queries a batch.", min=1)] = 50,
+    most: Annotated[int, typer.Option(help="Queries asked at most.", min=1)] = 1600,
+    primes: Annotated[int, typer.Option(help="Pool of this many primes, 140 each.", min=1)] = 25,
+    jobs: words.Jobs = 1,
+    folder: Annotated[
+        Path, typer.Option(help="Where answers are kept, so that none is asked twice.")
+    ] = Path("runs/questions"),
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw precision against queries to this file.")
+    ] = None,
+    json: words.Json = False,
+) -> None:
+    """Count the queries that choosing them saves, against random order from the same pool."""
+    if picture:
+        require_drawing(picture)
+    pairs = [part.split("-") for part in ranges.split(",")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise InputError(f"--ranges {ranges!r}: write a list like 2000-2999,10000-11999")
+    ids = [(words.whole(low, "--ranges"), words.whole(high, "--ranges")) for low, high in pairs]
+    goals: dict[str, Goal] = {"information": Information(), "variance": Variance()}
+    with console.progress("bench questions") as report:
+        curves = measure_questions(folder, goals, ids, salts, batch, most, primes, jobs, report)
+    found = list(savings(curves))
+    if picture:
+        draw_orders(curves, picture)
+    if json:
+        console.print_json({"rows": [asdict(row) for row in found]})
+        return
+    if not found:
+        console.say("No order got so far on two systems; raise --most")
+        return
+    console.print_table(
+        [
+            {
+                "ids": f"{row.ids[0]}-{row.ids[1]}",
+                "goal": row.order,
+                "until": f"{row.until} share right {row.level:g}",
+                "systems": f"{row.pairs} of {row.systems}",
+                "random": f"{row.random:.0f} ± {row.random_error:.0f}",
+                "chosen": f"{row.chosen:.0f} ± {row.chosen_error:.0f}",
+                "fewer": f"{row.fewer:.0f} ± {row.fewer_error:.0f}",
+                "saved": f"{row.fewer_share:.1%}",
+                "wins, ties": f"{row.wins}, {row.ties}",
+            }
+            for row in found
+        ],
+        "Queries needed, mean ± standard error",
     )
 
 

@@ -63,7 +63,7 @@ def plan(
         console.waiting("planning"),
         words.arithmetic_of(arithmetic, postgres) as chosen_arithmetic,
     ):
-        planned = _family(
+        planned = family_of(
             family,
             chosen_people,
             queries,
@@ -99,7 +99,7 @@ def plan(
         console.say(f"The first counts those WHERE {_shortened(planned.where[0])}")
 
 
-def _family(
+def family_of(
     family: str,
     people: People,
     m: int | None,
@@ -108,6 +108,7 @@ def _family(
     arithmetic: Arithmetic,
     seed: int,
 ) -> Queries:
+    """The queries of a family: ``m`` of them, or as many as there are by default."""
     rng = np.random.default_rng([seed, 1])
     if m is not None and m < 1:
         raise InputError(f"--queries is {m}; ask at least one")
