@@ -1,4 +1,4 @@
-"""The sampler's compiled loop: draws of single bits, and exchanges of a one with a zero.
+"""The sampler's compiled loops: draws of single bits or values, and exchanges between two people.
 
 Every answer i has a cell ``cell[i]`` in a table of log-likelihoods, in which one person more
 in its count moves it one cell down and one person less one cell up. ``up`` and ``down`` hold the
@@ -69,3 +69,66 @@ def sweep(x, free, cell, start, middle, rows, up, down, odds, beta, rng, exchang
             x[b] -= step
         else:
             _move(a, -step, cell, start, middle, rows)
+
+
+@compiled
+def sweep_values(x, free, cell, start, middle, rows, up, down, rates, beta, rng, exchanges, total):
+    """The same where each of n people has one of k values: bit ``v * n + j`` says j has value v.
+
+    ``rates`` (k,) are the logarithms of how common each value is. The answers about one value say
+    nothing of another, so the changes of leaving one and taking another add up.
+    """
+    k = rates.size
+    n = x.size // k
+    log = np.empty(k)
+    value = np.empty(n, np.int64)
+    for j in range(n):
+        for v in range(k):
+            if x[v * n + j]:
+                value[j] = v
+        if not free[j]:
+            total[value[j] * n + j] += 1.0
+            continue
+        now = value[j]
+        for v in range(k):
+            step = -1 if v == now else 1
+            gain = _gain(v * n + j, step, cell, start, middle, rows, up, down)
+            # Staying costs nothing; what leaving would change is counted against it.
+            log[v] = rates[v] + beta * (-gain if v == now else gain)
+        log -= log.max()
+        weight = np.exp(log)
+        weight /= weight.sum()
+        left, new = rng.random(), k - 1
+        for v in range(k):
+            total[v * n + j] += weight[v]
+        for v in range(k - 1):
+            left -= weight[v]
+            if left < 0:
+                new = v
+                break
+        if new != now:
+            _take_value(j, now, new, n, x, cell, start, middle, rows)
+            value[j] = new
+    for _ in range(exchanges):
+        a, b = int(rng.random() * n), int(rng.random() * n)
+        u, w = value[a], value[b]
+        if u == w or not free[a] or not free[b]:
+            continue
+        gain = _gain(u * n + a, -1, cell, start, middle, rows, up, down)
+        gain += _gain(w * n + a, 1, cell, start, middle, rows, up, down)
+        _take_value(a, u, w, n, x, cell, start, middle, rows)
+        gain += _gain(w * n + b, -1, cell, start, middle, rows, up, down)
+        gain += _gain(u * n + b, 1, cell, start, middle, rows, up, down)
+        if np.log(rng.random()) < beta * gain:
+            _take_value(b, w, u, n, x, cell, start, middle, rows)
+            value[a], value[b] = w, u
+        else:
+            _take_value(a, w, u, n, x, cell, start, middle, rows)
+
+
+@compiled
+def _take_value(j, old, new, n, x, cell, start, middle, rows):
+    _move(old * n + j, -1, cell, start, middle, rows)
+    _move(new * n + j, 1, cell, start, middle, rows)
+    x[old * n + j] = 0
+    x[new * n + j] = 1

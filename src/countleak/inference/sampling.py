@@ -1,4 +1,4 @@
-"""Samples from the posterior of all bits and of what is open about the noise.
+"""Samples from the posterior of all secrets and of what is open about the noise.
 
 Parallel tempering (Swendsen and Wang 1986; Geyer 1991): replicas at rising temperatures, the
 likelihood raised to beta <= 1, exchange their states, so that the coldest, at beta = 1, is carried
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, expit, logit
+from scipy.special import expit, logit
 
 from countleak.errors import InputError
 from countleak.inference.evidence import Evidence
-from countleak.inference.kernels import sweep
+from countleak.inference.kinds import Bits, Kind, State
 from countleak.noise import Values
 
 # Neighbours should exchange about this often.
@@ -50,13 +50,13 @@ class Posterior:
 
     ``disagreement`` is the mean distance between the ladders' probabilities and their average;
     ``residuals`` (lines, width) how often each cell of the table was met, averaged over samples;
-    ``prior`` the mean share of ones; ``sigma_sd`` and ``offset_sd`` posterior deviations;
-    ``evidence`` the mean log-likelihood plus the entropy of the bits.
+    ``rates`` the mean share of ones, or of each value; ``sigma_sd`` and ``offset_sd`` posterior
+    deviations; ``evidence`` the mean log-likelihood plus the entropy of the bits.
     """
 
     probability: NDArray[np.float64]
     values: Values
-    prior: float
+    rates: NDArray[np.float64]
     disagreement: float
     residuals: NDArray[np.float64]
     sigma_sd: NDArray[np.float64]
@@ -73,20 +73,20 @@ class Start:
 
 
 class _Replica:
-    """One state: bits, their cells, the noise's values and the share of ones."""
+    """One state: bits, their cells, the noise's values and the shares of the values."""
 
     def __init__(
         self,
         evidence: Evidence,
         x: NDArray[np.int64],
         values: Values,
-        prior: float | None,
+        kind: Kind,
         known: NDArray[np.bool_],
     ):
-        self.evidence, self.x, self.free = evidence, x, ~known
-        self.cell = evidence.cells(x)
+        self.evidence, self.kind = evidence, kind
+        self.state = State(evidence, x, ~known, evidence.cells(x))
         self.rounds = 0
-        self.given, self.share = prior, 0.5 if prior is None else prior
+        self.rates = kind.first_rates()
         self.take(values, evidence.table(values))
 
     def take(self, values: Values, table: NDArray[np.float64]) -> None:
@@ -98,22 +98,14 @@ class _Replica:
         self.down = np.ascontiguousarray(np.hstack([edge, -steps])).ravel()
 
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
-        """One round: every bit, exchanges, the noise, the share of ones."""
-        e = self.evidence
-        sweep(
-            self.x, self.free, self.cell, e.start, e.middle, e.rows, self.up, self.down,
-            float(logit(self.share)), beta, rng, e.n // 2, total,
-        )  # fmt: skip
-        self.met = np.bincount(self.cell, minlength=self.table.size).reshape(self.table.shape)
+        """One round: every secret, exchanges, the noise, the shares."""
+        self.kind.sweep(self.state, (self.up, self.down), self.rates, beta, rng, total)
+        self.met = np.bincount(self.state.cell, minlength=self.table.size).reshape(self.table.shape)
         self.rounds += 1
         if self.rounds % NOISE_EVERY == 0:
             self._draw_noise(beta, rng)
         self.likelihood = float(np.einsum("ij,ij->", self.met, self.table))
-        if self.given is None:
-            ones = int(self.x[self.free].sum())
-            self.share = float(
-                np.clip(rng.beta(1 + ones, 1 + self.free.sum() - ones), 1e-6, 1 - 1e-6)
-            )
+        self.rates = self.kind.draw_rates(self.state, rng)
 
     def _draw_noise(self, beta: float, rng: np.random.Generator) -> None:
         """Metropolis steps on what is open; sigmas are judged each by its own answers."""
@@ -167,18 +159,18 @@ def sample(
     start: Start,
     rng: np.random.Generator,
     *,
-    prior: float | None = None,
+    kind: Kind | None = None,
     known: NDArray[np.bool_] | None = None,
     effort: Effort | None = None,
 ) -> Posterior:
     """Probabilities of all bits; those ``known`` (n,) stay as they are in ``start``.
 
-    ``prior`` is the share of ones among the others, estimated where it is not given.
+    ``kind`` says how the bits hang together: not at all, unless given.
     """
     effort = effort or Effort()
     held = np.zeros(evidence.n, np.bool_) if known is None else known
     runs = [
-        _ladder(evidence, start, rng, prior, held, effort, first=k == 0)
+        _ladder(evidence, start, rng, kind or Bits(), held, effort, first=k == 0)
         for k in range(effort.ladders)
     ]
     best = max(run.evidence for run in runs)
@@ -191,7 +183,7 @@ def sample(
             float(np.mean([run.values.offset for run in runs])),
             float(np.mean([run.values.wrong for run in runs])),
         ),
-        float(np.mean([run.prior for run in runs])),
+        np.mean([run.rates for run in runs], axis=0),
         float(np.mean([np.abs(run.probability - probability) for run in runs])),
         np.mean([run.residuals for run in runs], axis=0),
         np.mean([run.sigma_sd for run in runs], axis=0),
@@ -204,7 +196,7 @@ def _ladder(
     evidence: Evidence,
     start: Start,
     rng: np.random.Generator,
-    prior: float | None,
+    kind: Kind,
     known: NDArray[np.bool_],
     effort: Effort,
     first: bool,
@@ -217,16 +209,14 @@ def _ladder(
     replicas = []
     for k in range(K):
         x = start.x.copy()
-        if n <= MANY and not (first and k == 0):
-            x = np.where(known, x, rng.random(n) < (0.5 if prior is None else prior)).astype(
-                np.int64
-            )
-        replicas.append(_Replica(evidence, x, start.values, prior, known))
+        if kind.people(n) <= MANY and not (first and k == 0):
+            x = kind.scatter(x, known, rng)
+        replicas.append(_Replica(evidence, x, start.values, kind, known))
     gaps = np.full(K - 1, 0.2)
     total, unused = np.zeros(n), np.zeros(n)
     met = np.zeros(replicas[0].table.shape)
     draws: list[Values] = []
-    shares: list[float] = []
+    shares: list[NDArray[np.float64]] = []
     likelihoods: list[float] = []
     for k in range(effort.settle + effort.keep):
         keeping = k >= effort.settle
@@ -244,7 +234,7 @@ def _ladder(
                 gaps[c] = np.clip(gaps[c] * np.exp(pace * (exchanged - EXCHANGE_RATE)), 0.02, 0.5)
         if keeping:
             draws.append(replicas[0].values)
-            shares.append(replicas[0].share)
+            shares.append(replicas[0].rates)
             met += replicas[0].met
             likelihoods.append(replicas[0].likelihood)
     sigmas = np.array([v.sigma for v in draws])
@@ -255,10 +245,10 @@ def _ladder(
         Values(
             sigmas.mean(axis=0), float(offsets.mean()), float(np.mean([v.wrong for v in draws]))
         ),
-        float(np.mean(shares)),
+        np.mean(shares, axis=0),
         0.0,
         met / effort.keep,
         sigmas.std(axis=0),
         float(offsets.std()),
-        float(np.mean(likelihoods) + (entr(p) + entr(1 - p)).sum()),
+        float(np.mean(likelihoods)) + kind.entropy(p),
     )
