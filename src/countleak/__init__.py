@@ -49,6 +49,7 @@ from countleak.errors import (
     CountleakError,
     InputError,
     MissingExtra,
+    NoPrediction,
     Refused,
     ShapeError,
     SolverError,
@@ -75,7 +76,7 @@ __all__ = [
     "Decoder", "Guess", "Rounding",
     "Score", "score", "wilson",
     "Reconstruction", "ask", "ask_into", "reconstruct",
-    "CountleakError", "InputError", "MissingExtra", "Refused", "ShapeError", "SolverError",
-    "TargetError",
+    "CountleakError", "InputError", "MissingExtra", "NoPrediction", "Refused", "ShapeError",
+    "SolverError", "TargetError",
 ]
 # fmt: on

@@ -30,6 +30,8 @@ ODD = 1.25
 ODDS = 1e-3
 # Systems that raise low answers raise them to no more than this.
 LOW = 5
+# An offset this many standard errors from 0 is there.
+SURELY = 2.5
 # Share of grossly wrong answers below which none is believed to be there.
 FEW_WRONG = 0.004
 
@@ -78,8 +80,8 @@ class Diagnosis:
 
     @property
     def has_offset(self) -> bool:
-        """Whether the offset is more than chance, at two standard errors."""
-        return abs(self.offset) > 2 * self.offset_error
+        """Whether the offset is more than chance."""
+        return abs(self.offset) > SURELY * self.offset_error
 
     @property
     def odd(self) -> tuple[Group, ...]:
@@ -125,7 +127,8 @@ def diagnose(queries: Queries, answers: Answers, *, seed: int = 0) -> Diagnosis:
 def _fit(queries: Queries, answers: Answers, noise: Noise, seed: int) -> tuple[Evidence, Posterior]:
     evidence = gather(queries, answers, noise)
     rng = np.random.default_rng([seed, 6])
-    return evidence, fit(queries, answers, evidence, rng, effort=Effort(2, 4, 80, 80))
+    effort = Effort(2, 4, 80, 80)
+    return evidence, fit(queries, answers, evidence, rng, effort=effort, histogram=True)
 
 
 def _base(told: NDArray[np.float64]) -> int | None:

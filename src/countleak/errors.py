@@ -5,6 +5,7 @@
   + ShapeError      two arrays that must agree on people or on queries do not
   + TargetError     the target refused, timed out, or answered something that is not a count
     - Refused       the query system does not answer this question; the text says why
+  + NoPrediction    the closed form says nothing about such an attack
   + SolverError     the solver stopped without a certified solution
   + MissingExtra    an optional part of countleak is not installed
 """
@@ -28,6 +29,10 @@ class TargetError(CountleakError):
 
 class Refused(TargetError):
     """The query system does not answer this question; the text says why, in its words."""
+
+
+class NoPrediction(CountleakError):
+    """The closed form says nothing about such an attack; the text says what to plan instead."""
 
 
 class SolverError(CountleakError):

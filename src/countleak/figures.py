@@ -1,6 +1,7 @@
 """Pictures of what an attack found, drawn with altair."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.bench.solvers import OURS, Row, growth
-from countleak.errors import InputError, MissingExtra
-from countleak.scores import Score
+from countleak.budget.advice import Advice
+from countleak.budget.evolution import DECODERS, predict
+from countleak.budget.inverse import accuracy_at
+from countleak.diagnosis import Diagnosis
+from countleak.errors import InputError, MissingExtra, NoPrediction
+from countleak.noise import Values, log_released
+from countleak.scores import Calibration, Score, wilson
 
 FORMATS = (".svg", ".png", ".html")
 RECOVERED, MISSED, QUIET = "#1b7f79", "#d1495b", "#8a8f98"
@@ -193,6 +199,138 @@ def draw_residuals(series: Mapping[str, NDArray[np.float64]], path: Path) -> Non
             )
         )
     _save(alt.hconcat(*charts).configure_view(stroke=None), path)
+
+
+def draw_calibration(found: Calibration, path: Path) -> None:
+    """Draw how often claims are right against how sure they were, with Wilson's intervals."""
+    alt = _altair()
+    dots = []
+    for b in found.bins:
+        low, high = wilson(b.right, b.claims)
+        share = b.right / b.claims
+        dots.append(
+            {"confidence": b.confidence, "right": share, "low": low, "high": high, "n": b.claims}
+        )
+    axis = alt.Axis(format="%", grid=False)
+    scale = alt.Scale(domain=[0.4, 1.0], clamp=True)
+    across = alt.X("confidence:Q", title="confidence claimed", axis=axis, scale=scale)
+    up = alt.Y("right:Q", title="claims that are right", axis=axis, scale=scale)
+    base = alt.Chart(alt.Data(values=dots)).encode(x=across)
+    honest = alt.Chart(alt.Data(values=[{"confidence": v, "right": v} for v in (0.4, 1.0)]))
+    chart = alt.layer(
+        honest.mark_line(color=QUIET, strokeDash=[5, 4]).encode(x=across, y=up),
+        base.mark_rule(color=RECOVERED).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
+        base.mark_point(color=RECOVERED, filled=True).encode(
+            y=up, size=alt.Size("n:Q", title="claims"), tooltip=["n:Q", "right:Q"]
+        ),
+    ).properties(width=320, height=300, title=f"Calibration error {found.error:.3f}")
+    _save(chart, path)
+
+
+def draw_diagnosis(found: Diagnosis, path: Path) -> None:
+    """Draw what the fit left over: its histogram beside the law found, and the noise by group."""
+    alt = _altair()
+    values, counts = np.unique(np.round(found.residuals), return_counts=True)
+    # A histogram of far-off answers would squeeze the noise into one bar.
+    near = np.abs(values) <= 5 * found.sigma + 1
+    law = _law(found, values[near])
+    bars = [
+        {"residual": int(value), "share": float(count / found.residuals.size), "law": float(p)}
+        for value, count, p in zip(values[near], counts[near], law, strict=True)
+    ]
+    base = alt.Chart(alt.Data(values=bars)).encode(
+        x=alt.X("residual:Q", title="answer less fitted count, in people")
+    )
+    axis = alt.Axis(format="%", title="share of the answers")
+    left = (
+        base.mark_bar(color=RECOVERED, opacity=0.7).encode(y=alt.Y("share:Q", axis=axis))
+        + base.mark_line(color=MISSED, point=True).encode(y=alt.Y("law:Q", axis=axis))
+    ).properties(
+        width=360, height=220, title=f"Residuals, and {found.shape.value} noise of their size"
+    )
+    charts = [left]
+    if found.groups:
+        rows = [
+            {"group": f"{g.value:g}", "sigma": g.sigma, "fit": "odd" if g.odd else "fits"}
+            for g in found.groups
+        ]
+        order = [row["group"] for row in rows]
+        colour = alt.Scale(domain=["fits", "odd"], range=[RECOVERED, MISSED])
+        charts.append(
+            alt.Chart(alt.Data(values=rows))
+            .mark_bar()
+            .encode(
+                x=alt.X("group:N", sort=order, title=str(found.by)),
+                y=alt.Y("sigma:Q", title="SD of the residuals, in people"),
+                color=alt.Color("fit:N", scale=colour, title=None),
+            )
+            .properties(width=360, height=220, title=f"Noise by {found.by}")
+        )
+    _save(alt.hconcat(*charts).configure_view(stroke=None), path)
+
+
+def _law(found: Diagnosis, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of answers (k,) that the diagnosed noise puts at whole residuals (k,)."""
+    if found.bound is not None:
+        return np.where(np.abs(values) <= found.bound, 1 / (2 * found.bound + 1), 0.0)
+    sizes = Values(np.array([found.sigma]), 0.0, 0.0)
+    return np.asarray(np.exp(log_released(values, sizes, found.shape, True)[0]))
+
+
+def draw_budget(advice: Advice, path: Path) -> None:
+    """Draw each decoder's predicted accuracy against the queries, with guessing and the limit."""
+    alt = _altair()
+    attack = advice.prediction.attack
+    # From a twentieth of the queries to four times as many, evenly on the logarithmic scale.
+    counts = sorted(
+        {max(1, round(attack.queries * 2**step)) for step in np.arange(-4.5, 2.1, 0.25)}
+    )
+    lines = []
+    for queries in counts:
+        for decoder in DECODERS:
+            try:
+                found = predict(replace(attack, queries=queries), decoder)
+            except NoPrediction:
+                continue
+            lines.append({"queries": queries, "decoder": decoder.name, "accuracy": found.accuracy})
+    most = accuracy_at(advice.limits.advantage, attack.baseline)
+    rules = [
+        {"accuracy": attack.baseline, "what": "guessing without any answer"},
+        {"accuracy": most, "what": "the limit"},
+    ]
+    scale = alt.Scale(domain=[min(0.5, attack.baseline), 1.0])
+    across = alt.X("queries:Q", title="answers given", scale=alt.Scale(type="log", nice=False))
+    up = alt.Y("accuracy:Q", title="secrets right", scale=scale, axis=alt.Axis(format="%"))
+    names = [decoder.name for decoder in DECODERS]
+    curves = (
+        alt.Chart(alt.Data(values=lines))
+        .mark_line(strokeWidth=2.5, clip=True)
+        .encode(
+            x=across,
+            y=up,
+            color=alt.Color(
+                "decoder:N",
+                sort=names,
+                scale=alt.Scale(domain=names, range=[QUIET, RECOVERED, MISSED]),
+            ),
+        )
+    )
+    ruled = alt.Chart(alt.Data(values=rules)).encode(y=up)
+    texts = ruled.mark_text(align="left", x=6, dy=-6, color=QUIET).encode(text="what:N")
+    here = {"queries": attack.queries, "accuracy": advice.prediction.accuracy}
+    dot = alt.Chart(alt.Data(values=[here])).mark_point(size=90, filled=True, color="#222")
+    chart = (
+        ruled.mark_rule(color=QUIET, strokeDash=[5, 4])
+        + texts
+        + curves
+        + dot.encode(x=across, y=up)
+    ).properties(
+        width=460,
+        height=280,
+        title=f"{attack.people} people, {advice.prediction.decoder}: "
+        f"{advice.prediction.accuracy:.1%} right after {attack.queries} answers",
+    )
+    _save(chart.configure_view(stroke=None), path)
 
 
 def draw_growth(rows: Sequence[Row], path: Path) -> None:

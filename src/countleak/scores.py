@@ -8,6 +8,8 @@ of the majority bit among them:
     baseline   S
     kappa      100 (C - S) / (1 - S)        confidence improvement, Aircloak challenge
     alpha      claims / (known + 1)         effectiveness; known = cells of prior knowledge used
+    error      sum_b share_b |mean confidence_b - share right_b|   over bins b of confidence
+    Brier      mean (probability - bit)^2
 """
 
 from dataclasses import dataclass
@@ -230,3 +232,45 @@ def score_amounts(
         float(off.mean()),
         float(off_mean.mean()),
     )
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Claims of about the same confidence: how many, how sure on average, how many right."""
+
+    claims: int
+    confidence: float
+    right: int
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Whether probabilities mean what they say: a claim made with 90% is right 9 times of 10.
+
+    ``error`` is the expected calibration error over the bins, ``brier`` the mean squared error.
+    """
+
+    bins: tuple[Bin, ...]
+    error: float
+    brier: float
+
+
+def calibration(
+    probability: NDArray[np.float64], secret: NDArray[np.int8], bins: int = 10
+) -> Calibration:
+    """How probabilities (n,) of a 1 compare with the true bits (n,), in bins of confidence.
+
+    The confidence of a claim is the probability of the value claimed, so it starts at 1/2.
+    """
+    if probability.shape != secret.shape:
+        raise ShapeError(f"{probability.size} probabilities, but {secret.size} secrets")
+    confidence = np.maximum(probability, 1 - probability)
+    right = (probability >= 0.5) == (secret == 1)
+    place = np.minimum(((2 * confidence - 1) * bins).astype(np.int64), bins - 1)
+    found = tuple(
+        Bin(int(at.sum()), float(confidence[at].mean()), int(right[at].sum()))
+        for at in (place == k for k in range(bins))
+        if at.any()
+    )
+    error = sum(abs(b.confidence * b.claims - b.right) for b in found) / secret.size
+    return Calibration(found, error, float(((probability - secret) ** 2).mean()))

@@ -43,3 +43,10 @@ def test_bench_diffix(run):
     found = run("bench", "diffix", "--primes", 1, "--rows", 5000, "--json").json["rows"]
     assert [row["times"] for row in found] == [140, 1, 3, 3, 3, 3]
     assert "digit queries" in run("bench", "diffix", "--primes", 1, "--rows", 0).out
+
+
+def test_bench_budget(run):
+    found = run("bench", "budget", "--trials", 2, "--json").json
+    assert {"predicted", "simulated", "standard_error", "difference"} <= set(found["rows"][0])
+    assert {row["decoder"] for row in found["summaries"]} == {"lp", "ls"}
+    assert len(found["rows"]) == 2 * 42

@@ -14,7 +14,6 @@ from typing import Any
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 from threadpoolctl import threadpool_limits
 
@@ -70,6 +69,9 @@ def _highs(form: str, method: str) -> Callable[[Problem, int], tuple[Vector, Vec
 def _scipy(method: str) -> Callable[[Problem, int], tuple[Vector, Vector]]:
     def run(problem: Problem, threads: int) -> tuple[Vector, Vector]:
         m, n = problem.A.shape
+        # Half a second to import, which only a measurement should have to wait for.
+        from scipy.optimize import linprog
+
         result = linprog(
             np.repeat([0.0, 1.0], [n, 2 * m]),
             A_eq=hstack([csr_array(problem.A), eye_array(m), -eye_array(m)]),

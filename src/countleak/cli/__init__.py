@@ -8,7 +8,18 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import ask, bench, console, demo, reproduce, stages, sweep
+from countleak.cli import (
+    ask,
+    bench,
+    budget,
+    console,
+    demo,
+    diagnose,
+    reproduce,
+    solve,
+    stages,
+    sweep,
+)
 from countleak.errors import CountleakError
 
 # What typer makes of Ctrl-C.
@@ -47,8 +58,10 @@ def options(
 app.command()(demo.demo)
 app.command()(stages.plan)
 app.command()(ask.ask)
-app.command()(stages.solve)
+app.command()(diagnose.diagnose)
+app.command()(solve.solve)
 app.command()(stages.score)
+app.command()(budget.budget)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
 app.add_typer(bench.bench, name="bench")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from countleak.bench import budget as grids
 from countleak.bench.diffix import measure_attack, measure_many
 from countleak.bench.peers import versions
 from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch, measure_first_call
@@ -168,6 +169,48 @@ def diffix(
             for row in found
         ]
     )
+
+
+@bench.command()
+def budget(
+    whole_grid: Annotated[
+        bool, typer.Option("--whole-grid", help="All of the paper's grid, not a thinned one.")
+    ] = False,
+    decoder: Annotated[
+        str, typer.Option(help="A list of lp, ls and bayes (a second a trial, not a millisecond).")
+    ] = "lp,ls",
+    suppression: Annotated[
+        bool, typer.Option(help="Simulate each attack with low counts held back, too.")
+    ] = True,
+    trials: Annotated[int, typer.Option(help="Simulated attacks a cell.", min=2)] = 100,
+    within: Annotated[float, typer.Option(help="Difference beyond which a cell is named.")] = 0.015,
+    seed: words.Seed = 0,
+    json: words.Json = False,
+) -> None:
+    """Compare the accuracy `countleak budget` predicts with simulated attacks."""
+    with console.progress("bench budget") as report:
+        found = grids.measure_budget(
+            grids.PEOPLE if whole_grid else grids.FEW_PEOPLE,
+            grids.QUERIES if whole_grid else grids.FEW_QUERIES,
+            grids.SIGMAS if whole_grid else grids.FEW_SIGMAS,
+            [name.strip() for name in decoder.split(",")],
+            suppression,
+            trials,
+            seed,
+            report,
+        )
+    summaries = [asdict(s) for s in grids.summaries(found, within)]
+    if json:
+        console.print_json({"rows": [asdict(row) for row in found], "summaries": summaries})
+        return
+    beyond = [row for row in found if abs(row.difference) > within]
+    if not whole_grid:
+        console.print_table([asdict(row) for row in found], "Predicted and simulated accuracy")
+    elif beyond:
+        console.print_table(
+            [asdict(row) for row in beyond], f"Cells that differ by over {within:g}"
+        )
+    console.print_table(summaries, "By decoder")
 
 
 def sizes_of(word: str) -> list[tuple[int, int]]:

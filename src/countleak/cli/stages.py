@@ -1,28 +1,24 @@
-"""plan, solve, score: one verb a stage, a file between each and the next."""
+"""plan and score: the first and the last stage, a file between each and the next."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from countleak.answers import read_answers
 from countleak.cli import console, words
-from countleak.decoders.files import basis, read_guess, write_guess
-from countleak.decoders.rounding import Rounding
+from countleak.decoders.files import read_guess
 from countleak.errors import InputError, ShapeError
+from countleak.figures import draw_calibration, require_drawing
 from countleak.people import Condition, People
-from countleak.problems import BoundedDmt, DiNi, Dmt, Point, Program
-from countleak.queries import Queries, read_queries, write_queries
+from countleak.queries import Queries, write_queries
 from countleak.queries.arithmetic import Arithmetic
 from countleak.queries.digits import digit_queries, fragile
 from countleak.queries.signs import random_signs
 from countleak.queries.subsets import random_subsets
+from countleak.scores import calibration
 from countleak.scores import score as score_guess
 
-QueriesFile = Annotated[Path, typer.Argument(help="Queries written by `countleak plan`.")]
-AnswersFile = Annotated[Path, typer.Argument(help="Answers written by `countleak ask`.")]
 GuessFile = Annotated[Path, typer.Argument(help="Guess written by `countleak solve`.")]
 
 
@@ -50,6 +46,9 @@ def plan(
         ),
     ] = False,
     list_fragile: Annotated[bool, typer.Option(help="List those queries, in SQL.")] = False,
+    repeat: Annotated[
+        int, typer.Option(help="Ask that many of them twice, to see whether noise sticks.", min=0)
+    ] = 0,
     seed: words.Seed = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path(
         "queries.jsonl"
@@ -81,6 +80,10 @@ def plan(
             found["fragile_queries"] = [planned.where[i] for i in np.flatnonzero(marks)]
         if without_fragile:
             planned = planned.take(np.flatnonzero(~marks))
+    if repeat > len(planned):
+        raise InputError(f"--repeat is {repeat}, but there are {len(planned)} queries")
+    if repeat:
+        planned = planned.take(np.append(np.arange(len(planned)), np.arange(repeat)))
     write_queries(out, planned)
     found["queries"] = len(planned)
     if json:
@@ -136,70 +139,19 @@ def _family(
     )
 
 
-def solve(
-    queries: QueriesFile,
-    answers: AnswersFile,
-    program: Annotated[
-        str, typer.Option(help="dmt (least total residual), bounded (the same, bounded) or dini.")
-    ] = "dmt",
-    sigma: Annotated[float, typer.Option(help="bounded, dini: noise assumed, in people.")] = 4.0,
-    multiplier: Annotated[
-        float | None,
-        typer.Option("--multiplier", "-B", help="Bound in sigmas (bounded: 5, dini: 3)."),
-    ] = None,
-    keep_nonpositive: Annotated[
-        bool, typer.Option(help="bounded: keep answers that are not positive.")
-    ] = False,
-    point: Annotated[
-        Point, typer.Option(help="dini: the simplex's vertex, or the centre of what is feasible.")
-    ] = Point.VERTEX,
-    integer: Annotated[bool, typer.Option(help="Solve over whole numbers.")] = False,
-    solver: words.SolverWord = "auto",
-    time_limit: Annotated[float, typer.Option(help="Seconds for an integer program.")] = 60.0,
-    suppressed_as: Annotated[
-        float | None,
-        typer.Option(help="Read suppressed answers as this (the paper: 0; default: leave out)."),
-    ] = None,
-    partial: Annotated[bool, typer.Option(help="Accept answers to some queries only.")] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("guess.jsonl"),
-    json: words.Json = False,
-) -> None:
-    """Solve for the secrets behind the answers, with a certificate."""
-    asked = read_queries(queries)
-    answered = read_answers(answers, asked, partial=partial)
-    if suppressed_as is not None:
-        answered = answered.suppressed_as(suppressed_as)
-    if sigma <= 0:
-        raise InputError(f"--sigma is {sigma:g}; it must be above 0")
-    programs: dict[str, Callable[[], Program]] = {
-        "dmt": lambda: Dmt(integer),
-        "bounded": lambda: BoundedDmt(
-            (5.0 if multiplier is None else multiplier) * sigma, not keep_nonpositive, integer
-        ),
-        "dini": lambda: DiNi(3.0 if multiplier is None else multiplier, sigma, integer),
-    }
-    chosen_program = words.chosen(programs, program, "program")
-    decoder = Rounding(chosen_program, words.solver_of(solver, time_limit, point))
-    with console.waiting("solving"):
-        guess = decoder.decode(asked, answered)
-    write_guess(out, guess)
-    rests_on = basis(guess)
-    claims = int(guess.claimed.sum())
-    if json:
-        console.print_json({"file": str(out), "claims": claims, **rests_on})
-        return
-    console.say(f"{claims} of {asked.ids.size} people guessed, in {out}")
-    console.say(f"Rests on: {', '.join(f'{k} {_brief(v)}' for k, v in rests_on.items())}")
-
-
 def score(
     guess: GuessFile,
     people: words.PeopleWord = "bank",
     id_column: words.IdColumn = None,
     secret: words.Secret = "status = 'C'",
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw how often claims of each confidence are right.")
+    ] = None,
     json: words.Json = False,
 ) -> None:
-    """Compare a guess with the truth: accuracy, interval, baseline, kappa, alpha."""
+    """Compare a guess with the truth: accuracy, interval, baseline, kappa, alpha, calibration."""
+    if picture is not None:
+        require_drawing(picture)
     guessed, rests_on = read_guess(guess)
     everyone = words.people_of(people, id_column, None)
     bits = everyone.secret(Condition.parse(secret))
@@ -212,6 +164,16 @@ def score(
     truth = bits[np.searchsorted(everyone.ids, guessed.ids)]
     found = score_guess(guessed, truth)
     record = console.score_record(found, known=guessed.ids.size)
+    if guessed.probability is not None:
+        found_calibration = calibration(guessed.probability, truth)
+        record |= {"calibration_error": found_calibration.error, "brier": found_calibration.brier}
+    if picture is not None:
+        if guessed.probability is None:
+            raise InputError(
+                f"{guess}: there are no probabilities to draw; solve with another --decoder"
+            )
+        draw_calibration(calibration(guessed.probability, truth), picture)
+        record["picture"] = str(picture)
     if json:
         console.print_json(record)
         return
@@ -221,9 +183,3 @@ def score(
 
 def _shortened(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]} ..."
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, dict):
-        return "(" + ", ".join(f"{k} {_brief(v)}" for k, v in value.items() if v is not None) + ")"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

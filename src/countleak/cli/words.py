@@ -30,6 +30,9 @@ class Arithmetics(StrEnum):
     NUMERIC = "numeric"
 
 
+QueriesFile = Annotated[Path, typer.Argument(help="Queries written by `countleak plan`.")]
+AnswersFile = Annotated[Path, typer.Argument(help="Answers written by `countleak ask`.")]
+Partial = Annotated[bool, typer.Option(help="Accept answers to some queries only.")]
 Seed = Annotated[int, typer.Option(help="Seed of what this command draws at random.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 PeopleWord = Annotated[

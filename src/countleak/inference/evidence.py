@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from countleak.answers import Answers
 from countleak.errors import InputError, ShapeError
-from countleak.noise import Noise, Values, log_at_most, log_released
+from countleak.noise import Noise, Shape, Values, log_at_most, log_released
 from countleak.queries import Queries
 
 # Answers that are not whole are read to a sixteenth of a person: far below any noise that matters.
@@ -54,11 +54,37 @@ class Evidence:
         """Lines a group has for the fractional parts of its answers."""
         return 1 if self.whole else FRACTIONS
 
+    @property
+    def lines(self) -> int:
+        """Lines of the table."""
+        floor = 0 if self.noise.floor is None else self.noise.group_count
+        threshold = 0 if self.noise.threshold is None else 2
+        return self.noise.group_count * self.fractions + floor + threshold
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether every piece is a count with Gaussian noise: none clamped, suppressed or wrong."""
+        counts = self.line < self.noise.group_count * self.fractions
+        gaussian = self.noise.shape is Shape.GAUSSIAN and self.noise.wrong == 0.0
+        return gaussian and bool(counts.all())
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """Whom each piece of evidence weighs, (k, n)."""
+        column, weight = self._entries()
+        whole = np.zeros((self.said.size, self.n))
+        whole[self.rows, column] = weight
+        return whole
+
+    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The column and the weight of each of ``rows``."""
+        column = np.repeat(np.arange(self.n), np.diff(self.start))
+        return column, np.where(np.arange(self.rows.size) < self.middle[column], 1, -1)
+
     def cells(self, x: NDArray[np.int64]) -> NDArray[np.int32]:
         """The flat cell of each piece of evidence for bits x (n,)."""
-        column = np.repeat(np.arange(self.n), np.diff(self.start))
-        weight = np.where(np.arange(self.rows.size) < self.middle[column], 1, -1) * x[column]
-        counts = np.bincount(self.rows, weight, minlength=self.said.size)
+        column, weight = self._entries()
+        counts = np.bincount(self.rows, weight * x[column], minlength=self.said.size)
         distance = self.said - counts.astype(np.int64)
         return (self.line * self.width + distance + self.reach).astype(np.int32)
 

@@ -34,6 +34,7 @@ def fit(
     known: NDArray[np.bool_] | None = None,
     bits: NDArray[np.int64] | None = None,
     effort: Effort | None = None,
+    histogram: bool = False,
 ) -> Posterior:
     """The posterior of all bits; those ``known`` (n,) are as ``bits`` (n,) says."""
     held = np.zeros(evidence.n, np.bool_) if known is None else known
@@ -45,6 +46,7 @@ def fit(
         kind=Bits(prior),
         known=held,
         effort=effort or sensible_effort(len(answers), evidence.n),
+        histogram=histogram,
     )
 
 

@@ -132,3 +132,34 @@ def _take_value(j, old, new, n, x, cell, start, middle, rows):
     _move(new * n + j, 1, cell, start, middle, rows)
     x[old * n + j] = 0
     x[new * n + j] = 1
+
+
+@compiled
+def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
+    """The same where all noise is Gaussian: c (n,) is A'W(b - Ax) and G (n, n) is A'WA.
+
+    W holds the answers' weights, beta / variance. A proposal costs one step, a change of a bit n.
+    """
+    n = x.size
+    for j in range(n):
+        if not free[j]:
+            total[j] += x[j]
+            continue
+        step = 1 - 2 * x[j]
+        p = 1.0 / (1.0 + np.exp(-(odds + c[j] + G[j, j] * (x[j] - 0.5))))
+        total[j] += p
+        if (1 if rng.random() < p else 0) != x[j]:
+            x[j] += step
+            for k in range(n):
+                c[k] -= step * G[j, k]
+    for _ in range(exchanges):
+        a, b = int(rng.random() * n), int(rng.random() * n)
+        if x[a] == x[b] or not free[a] or not free[b]:
+            continue
+        step = 1 - 2 * x[a]
+        gain = step * (c[a] - c[b]) - 0.5 * (G[a, a] + G[b, b] - 2 * G[a, b])
+        if np.log(rng.random()) < gain:
+            x[a] += step
+            x[b] -= step
+            for k in range(n):
+                c[k] -= step * (G[a, k] - G[b, k])

@@ -59,8 +59,10 @@ class Kind(Protocol):
         """
         ...
 
-    def draw_rates(self, state: State, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Shares of the values, given everyone's."""
+    def draw_rates(
+        self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Shares of the values among the free, drawn under a flat prior unless they are given."""
         ...
 
     def entropy(self, probability: NDArray[np.float64]) -> float:
@@ -101,11 +103,13 @@ class Bits:
             float(logit(rates[0])), beta, rng, e.n // 2, total,
         )  # fmt: skip
 
-    def draw_rates(self, state: State, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_rates(
+        self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
         if self.prior is not None:
             return np.array([self.prior])
-        ones = int(state.x[state.free].sum())
-        share = rng.beta(1 + ones, 1 + state.free.sum() - ones)
+        ones = int(x[free].sum())
+        share = rng.beta(1 + ones, 1 + free.sum() - ones)
         return np.array([np.clip(share, LEAST_RATE, 1 - LEAST_RATE)])
 
     def entropy(self, probability: NDArray[np.float64]) -> float:
@@ -150,10 +154,12 @@ class OneOf:
             np.log(rates), beta, rng, self.people(e.n), total,
         )  # fmt: skip
 
-    def draw_rates(self, state: State, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_rates(
+        self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
         if self.rates is not None:
             return np.array(self.rates)
-        held = np.where(state.free, state.x, 0).reshape(self.count, -1).sum(axis=1)
+        held = np.where(free, x, 0).reshape(self.count, -1).sum(axis=1)
         shares = np.maximum(rng.dirichlet(1.0 + held), LEAST_RATE)
         return np.asarray(shares / shares.sum())
 

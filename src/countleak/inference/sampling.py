@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from threadpoolctl import threadpool_limits
 
 from countleak.errors import InputError
 from countleak.inference.evidence import Evidence
-from countleak.inference.kinds import Bits, Kind, State
+from countleak.inference.gram import Gram, GramReplica
+from countleak.inference.kinds import Bits, Kind
+from countleak.inference.replicas import Replica, TableReplica
 from countleak.noise import Values
 
 # Neighbours should exchange about this often.
@@ -24,10 +26,8 @@ EXCHANGE_RATE = 0.35
 # A ladder this many nats below the best, entropy included, has lost its way.
 LOST = 25.0
 MANY = 400
-# The noise changes slowly: it is drawn every so many rounds.
-NOISE_EVERY = 3
-# No noise is smaller: whole counts are then read off the answers.
-LEAST_SIGMA = 0.05
+# Noise with a larger SD, rounded to whole people, is Gaussian for all purposes.
+WIDE = 1.0
 
 
 @dataclass(frozen=True)
@@ -72,88 +72,6 @@ class Start:
     values: Values
 
 
-class _Replica:
-    """One state: bits, their cells, the noise's values and the shares of the values."""
-
-    def __init__(
-        self,
-        evidence: Evidence,
-        x: NDArray[np.int64],
-        values: Values,
-        kind: Kind,
-        known: NDArray[np.bool_],
-    ):
-        self.evidence, self.kind = evidence, kind
-        self.state = State(evidence, x, ~known, evidence.cells(x))
-        self.rounds = 0
-        self.rates = kind.first_rates()
-        self.take(values, evidence.table(values))
-
-    def take(self, values: Values, table: NDArray[np.float64]) -> None:
-        """Adopt values of the noise, whose table is given."""
-        self.values, self.table = values, table
-        steps = np.diff(table, axis=1)
-        edge = np.zeros((table.shape[0], 1))
-        self.up = np.ascontiguousarray(np.hstack([steps, edge])).ravel()
-        self.down = np.ascontiguousarray(np.hstack([edge, -steps])).ravel()
-
-    def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
-        """One round: every secret, exchanges, the noise, the shares."""
-        self.kind.sweep(self.state, (self.up, self.down), self.rates, beta, rng, total)
-        self.met = np.bincount(self.state.cell, minlength=self.table.size).reshape(self.table.shape)
-        self.rounds += 1
-        if self.rounds % NOISE_EVERY == 0:
-            self._draw_noise(beta, rng)
-        self.likelihood = float(np.einsum("ij,ij->", self.met, self.table))
-        self.rates = self.kind.draw_rates(self.state, rng)
-
-    def _draw_noise(self, beta: float, rng: np.random.Generator) -> None:
-        """Metropolis steps on what is open; sigmas are judged each by its own answers."""
-        e, now = self.evidence, self.values
-        groups = now.sigma.size
-        per_line = self.met.sum(axis=1)[: groups * e.fractions].reshape(groups, -1).sum(axis=1)
-        if e.noise.sigma is None:
-            step = 1.7 / np.sqrt(2 * beta * np.maximum(per_line, 4))
-            sigma = np.maximum(now.sigma * np.exp(step * rng.normal(size=groups)), LEAST_SIGMA)
-            table = e.table(Values(sigma, now.offset, now.wrong))
-            gain = self._by_group(table - self.table)
-            taken = np.log(rng.random(groups)) < beta * gain
-            if taken.any():
-                kept = Values(np.where(taken, sigma, now.sigma), now.offset, now.wrong)
-                self.take(kept, table if taken.all() else e.table(kept))
-        if e.noise.offset is None:
-            width = 2 * float(self.values.sigma.mean()) / np.sqrt(beta * max(per_line.sum(), 4))
-            proposal = self.values.offset + width * rng.normal()
-            # Whatever is constant is one of several layers of noise, so half of it in size.
-            half = 0.5 * float(self.values.sigma.mean())
-            prior = 0.5 * (self.values.offset**2 - proposal**2) / half**2
-            values = Values(self.values.sigma, proposal, self.values.wrong)
-            self._consider(values, beta, rng, prior)
-        if e.noise.wrong is None:
-            odds = logit(self.values.wrong) + 0.5 * rng.normal()
-            wrong = float(np.clip(expit(odds), 1e-5, 0.5))
-            self._consider(Values(self.values.sigma, self.values.offset, wrong), beta, rng)
-
-    def _by_group(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Change of log-likelihood (g,) by group, whose lines are its fractions and its floor."""
-        e = self.evidence
-        groups = self.values.sigma.size
-        by_line = np.einsum("ij,ij->i", self.met, change)
-        released = by_line[: groups * e.fractions].reshape(groups, -1).sum(axis=1)
-        if e.noise.floor is None:
-            return np.asarray(released)
-        clamped = by_line[groups * e.fractions :][:groups]
-        return np.asarray(released + clamped)
-
-    def _consider(
-        self, values: Values, beta: float, rng: np.random.Generator, prior: float = 0.0
-    ) -> None:
-        table = self.evidence.table(values)
-        gain = float(np.einsum("ij,ij->", self.met, table - self.table))
-        if np.log(rng.random()) < beta * gain + prior:
-            self.take(values, table)
-
-
 def sample(
     evidence: Evidence,
     start: Start,
@@ -162,17 +80,25 @@ def sample(
     kind: Kind | None = None,
     known: NDArray[np.bool_] | None = None,
     effort: Effort | None = None,
+    histogram: bool = False,
 ) -> Posterior:
     """Probabilities of all bits; those ``known`` (n,) stay as they are in ``start``.
 
-    ``kind`` says how the bits hang together: not at all, unless given.
+    ``kind`` says how the bits hang together: not at all, unless given. With ``histogram`` the
+    residuals met are counted.
     """
-    effort = effort or Effort()
+    effort, kind = effort or Effort(), kind or Bits()
     held = np.zeros(evidence.n, np.bool_) if known is None else known
-    runs = [
-        _ladder(evidence, start, rng, kind or Bits(), held, effort, first=k == 0)
-        for k in range(effort.ladders)
-    ]
+    # Where all that speaks is Gaussian and the noise wide, answers need not be looked at again.
+    plain = evidence.is_gaussian and float(start.values.sigma.min()) > WIDE
+    bits = isinstance(kind, Bits)
+    gram = Gram.of(evidence) if plain and bits and not histogram else None
+    # The matrices are small: threads would wait for each other more than they would work.
+    with threadpool_limits(1):
+        runs = [
+            _ladder(evidence, start, rng, kind, held, effort, gram, first=k == 0)
+            for k in range(effort.ladders)
+        ]
     best = max(run.evidence for run in runs)
     runs = [run for run in runs if run.evidence > best - LOST]
     probability = np.mean([run.probability for run in runs], axis=0)
@@ -199,6 +125,7 @@ def _ladder(
     kind: Kind,
     known: NDArray[np.bool_],
     effort: Effort,
+    gram: Gram | None,
     first: bool,
 ) -> Posterior:
     """One ladder; all replicas but the coldest of the first start from random bits.
@@ -206,15 +133,18 @@ def _ladder(
     Among many people random bits would not find their way in time: all start at ``start`` then.
     """
     n, K = evidence.n, effort.replicas
-    replicas = []
+    replicas: list[Replica] = []
     for k in range(K):
         x = start.x.copy()
         if kind.people(n) <= MANY and not (first and k == 0):
             x = kind.scatter(x, known, rng)
-        replicas.append(_Replica(evidence, x, start.values, kind, known))
+        if gram is not None and isinstance(kind, Bits):
+            replicas.append(GramReplica(gram, x, start.values, kind, known))
+        else:
+            replicas.append(TableReplica(evidence, x, start.values, kind, known))
     gaps = np.full(K - 1, 0.2)
     total, unused = np.zeros(n), np.zeros(n)
-    met = np.zeros(replicas[0].table.shape)
+    met = np.zeros((evidence.lines, evidence.width))
     draws: list[Values] = []
     shares: list[NDArray[np.float64]] = []
     likelihoods: list[float] = []
@@ -235,7 +165,7 @@ def _ladder(
         if keeping:
             draws.append(replicas[0].values)
             shares.append(replicas[0].rates)
-            met += replicas[0].met
+            replicas[0].count_into(met)
             likelihoods.append(replicas[0].likelihood)
     sigmas = np.array([v.sigma for v in draws])
     offsets = np.array([v.offset for v in draws])

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
 from countleak.answers import LARGEST, Answers
 from countleak.errors import InputError
@@ -290,6 +289,9 @@ def read_census(folder: Path, n: int) -> People:
 def _vector(path: Path, name: str) -> NDArray[Any]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; it belongs to the authors' folder")
+    # Slow to import, and only the authors' files need it.
+    from scipy.io import loadmat
+
     try:
         return np.asarray(loadmat(path)[name]).ravel().astype(np.int64)
     except KeyError:

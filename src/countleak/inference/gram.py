@@ -1,0 +1,140 @@
+"""The sampler's state where all noise is Gaussian: answers enter through sums of squares alone.
+
+A round then costs n steps and n for every bit that changes, however many answers there are.
+Rounding to whole people adds 1/12 to the variance, which the estimate of sigma contains.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from countleak.inference.evidence import Evidence
+from countleak.inference.kernels import gram_sweep
+from countleak.inference.kinds import Bits
+from countleak.inference.replicas import LEAST_SIGMA, NOISE_EVERY
+from countleak.noise import Noise, Values
+
+# Proposals are cheap here, so more of them make a round.
+EXCHANGES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """Sums over the answers of each group g: A'A (g, n, n), A'b, A'1 (g, n), and of b and b^2.
+
+    ``count`` (g,) is how many answers a group has.
+    """
+
+    noise: Noise
+    n: int
+    products: NDArray[np.float64]
+    with_b: NDArray[np.float64]
+    with_one: NDArray[np.float64]
+    b: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    count: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Self:
+        """The sums of evidence that is Gaussian throughout."""
+        groups = evidence.noise.group_count
+        group, part = np.divmod(evidence.line, evidence.fractions)
+        b = evidence.said + part / evidence.fractions
+        A = evidence.matrix
+        inside = [group == g for g in range(groups)]
+        return cls(
+            evidence.noise,
+            evidence.n,
+            np.array([A[at].T @ A[at] for at in inside]),
+            np.array([A[at].T @ b[at] for at in inside]),
+            np.array([A[at].sum(axis=0) for at in inside]),
+            np.array([b[at].sum() for at in inside]),
+            np.array([(b[at] ** 2).sum() for at in inside]),
+            np.array([float(at.sum()) for at in inside]),
+        )
+
+    def misfit(self, x: NDArray[np.float64], offset: float) -> NDArray[np.float64]:
+        """Squared residuals (g,) by group, at bits x (n,)."""
+        counted = self.with_one @ x
+        return np.asarray(
+            self.squares
+            - 2 * self.with_b @ x
+            + (self.products @ x) @ x
+            - 2 * offset * (self.b - counted)
+            + offset**2 * self.count
+        )
+
+
+class GramReplica:
+    """A state under Gaussian noise."""
+
+    def __init__(
+        self,
+        gram: Gram,
+        x: NDArray[np.int64],
+        values: Values,
+        kind: Bits,
+        known: NDArray[np.bool_],
+    ):
+        """Start at bits x (n,) and values of the noise."""
+        self.gram, self.x, self.free, self.values = gram, x, ~known, values
+        self.kind, self.rates = kind, kind.first_rates()
+        self.rounds, self.beta, self.likelihood = 0, 0.0, 0.0
+
+    def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
+        """One round, as ``Replica`` says."""
+        if beta != self.beta or self.rounds % NOISE_EVERY == 0:
+            self._weigh(beta)
+        gram_sweep(
+            self.x, self.free, self.c, self.G, float(logit(self.rates[0])), rng,
+            EXCHANGES * self.gram.n, total,
+        )  # fmt: skip
+        bits = self.x.astype(np.float64)
+        misfit = self.gram.misfit(bits, self.values.offset)
+        self.rounds += 1
+        if self.rounds % NOISE_EVERY == 0:
+            misfit = self._draw_noise(bits, misfit, beta, rng)
+        variance = self.values.sigma**2
+        self.likelihood = float(
+            -0.5 * (self.gram.count * np.log(2 * np.pi * variance) + misfit / variance).sum()
+        )
+        self.rates = self.kind.draw_rates(self.x, self.free, rng)
+
+    def count_into(self, histogram: NDArray[np.float64]) -> None:
+        """Nothing: the answers one by one are not looked at."""
+
+    def _weigh(self, beta: float) -> None:
+        """The weighted sums that the kernel works on, for these values of the noise."""
+        weight = beta / self.values.sigma**2
+        gram, self.beta = self.gram, beta
+        self.G = np.tensordot(weight, gram.products, 1)
+        towards = weight @ (gram.with_b - self.values.offset * gram.with_one)
+        self.c = towards - self.G @ self.x
+
+    def _draw_noise(
+        self,
+        bits: NDArray[np.float64],
+        misfit: NDArray[np.float64],
+        beta: float,
+        rng: np.random.Generator,
+    ) -> NDArray[np.float64]:
+        """Draw what is open from its conditionals, known in closed form; returns the misfit."""
+        gram, noise = self.gram, self.gram.noise
+        sigma, offset = self.values.sigma, self.values.offset
+        if noise.sigma is None:
+            # Inverse gamma, under a prior flat in log sigma.
+            shape, scale = beta * gram.count / 2, beta * misfit / 2
+            drawn = np.sqrt(np.maximum(scale, 1e-9) / rng.gamma(np.maximum(shape, 0.5)))
+            sigma = np.maximum(np.where(gram.count > 0, drawn, sigma), LEAST_SIGMA)
+        if noise.offset is None:
+            # Gaussian: the mean residual, drawn towards 0 by the prior of ``offset_prior``.
+            weight = beta / sigma**2
+            precision = float((weight * gram.count).sum()) + 4 / float(sigma.mean()) ** 2
+            mean = float((weight * (gram.b - gram.with_one @ bits)).sum()) / precision
+            offset = mean + float(rng.normal()) / np.sqrt(precision)
+            misfit = gram.misfit(bits, offset)
+        self.values = Values(sigma, offset, 0.0)
+        return misfit
