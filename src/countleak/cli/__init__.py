@@ -15,6 +15,7 @@ from countleak.cli import (
     console,
     demo,
     diagnose,
+    kinds,
     reproduce,
     solve,
     stages,
@@ -60,6 +61,8 @@ app.command()(stages.plan)
 app.command()(ask.ask)
 app.command()(diagnose.diagnose)
 app.command()(solve.solve)
+app.command()(kinds.categories)
+app.command()(kinds.sums)
 app.command()(stages.score)
 app.command()(budget.budget)
 app.command()(reproduce.reproduce)

@@ -68,13 +68,13 @@ class Evidence:
         gaussian = self.noise.shape is Shape.GAUSSIAN and self.noise.wrong == 0.0
         return gaussian and bool(counts.all())
 
-    @property
-    def matrix(self) -> NDArray[np.float64]:
-        """Whom each piece of evidence weighs, (k, n)."""
+    def block(self, v: int, size: int) -> NDArray[np.float64]:
+        """Whom each piece of evidence weighs, (k, size), among bits ``v * size`` and on."""
         column, weight = self._entries()
-        whole = np.zeros((self.said.size, self.n))
-        whole[self.rows, column] = weight
-        return whole
+        inside = column // size == v
+        weights = np.zeros((self.said.size, size))
+        weights[self.rows[inside], column[inside] - v * size] = weight[inside]
+        return weights
 
     def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The column and the weight of each of ``rows``."""

@@ -9,11 +9,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from countleak.inference.evidence import Evidence
-from countleak.inference.kernels import gram_sweep
-from countleak.inference.kinds import Bits
+from countleak.inference.kinds import Kind
 from countleak.inference.replicas import LEAST_SIGMA, NOISE_EVERY
 from countleak.noise import Noise, Values
 
@@ -23,9 +21,10 @@ EXCHANGES = 4
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """Sums over the answers of each group g: A'A (g, n, n), A'b, A'1 (g, n), and of b and b^2.
+    """Sums over the answers of each group g: A'A (g, k, n, n), A'b, A'1 (g, kn), of b and b^2.
 
-    ``count`` (g,) is how many answers a group has.
+    The bits are in k blocks of n that no answer has in common; ``count`` (g,) is how many answers
+    a group has.
     """
 
     noise: Noise
@@ -38,19 +37,26 @@ class Gram:
     count: NDArray[np.float64]
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Self:
+    def of(cls, evidence: Evidence, blocks: int) -> Self:
         """The sums of evidence that is Gaussian throughout."""
         groups = evidence.noise.group_count
         group, part = np.divmod(evidence.line, evidence.fractions)
         b = evidence.said + part / evidence.fractions
-        A = evidence.matrix
         inside = [group == g for g in range(groups)]
+        size = evidence.n // blocks
+        products = np.empty((groups, blocks, size, size))
+        with_b, with_one = np.empty((2, groups, blocks, size))
+        for v in range(blocks):
+            A = evidence.block(v, size)
+            for g, at in enumerate(inside):
+                products[g, v] = A[at].T @ A[at]
+                with_b[g, v], with_one[g, v] = b[at] @ A[at], A[at].sum(axis=0)
         return cls(
             evidence.noise,
             evidence.n,
-            np.array([A[at].T @ A[at] for at in inside]),
-            np.array([A[at].T @ b[at] for at in inside]),
-            np.array([A[at].sum(axis=0) for at in inside]),
+            products,
+            with_b.reshape(groups, -1),
+            with_one.reshape(groups, -1),
             np.array([b[at].sum() for at in inside]),
             np.array([(b[at] ** 2).sum() for at in inside]),
             np.array([float(at.sum()) for at in inside]),
@@ -62,10 +68,16 @@ class Gram:
         return np.asarray(
             self.squares
             - 2 * self.with_b @ x
-            + (self.products @ x) @ x
+            + (_blockwise(self.products, x) @ x)
             - 2 * offset * (self.b - counted)
             + offset**2 * self.count
         )
+
+
+def _blockwise(products: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products (..., k, n, n) times bits x (kn,), block by block: (..., kn)."""
+    k, n = products.shape[-3], products.shape[-1]
+    return (products @ x.reshape(k, n, 1)).reshape(*products.shape[:-3], k * n)
 
 
 class GramReplica:
@@ -76,7 +88,7 @@ class GramReplica:
         gram: Gram,
         x: NDArray[np.int64],
         values: Values,
-        kind: Bits,
+        kind: Kind,
         known: NDArray[np.bool_],
     ):
         """Start at bits x (n,) and values of the noise."""
@@ -88,10 +100,8 @@ class GramReplica:
         """One round, as ``Replica`` says."""
         if beta != self.beta or self.rounds % NOISE_EVERY == 0:
             self._weigh(beta)
-        gram_sweep(
-            self.x, self.free, self.c, self.G, float(logit(self.rates[0])), rng,
-            EXCHANGES * self.gram.n, total,
-        )  # fmt: skip
+        exchanges = EXCHANGES * self.kind.people(self.gram.n)
+        self.kind.gram_sweep(self.x, self.free, self.c, self.G, self.rates, rng, exchanges, total)
         bits = self.x.astype(np.float64)
         misfit = self.gram.misfit(bits, self.values.offset)
         self.rounds += 1
@@ -112,7 +122,7 @@ class GramReplica:
         gram, self.beta = self.gram, beta
         self.G = np.tensordot(weight, gram.products, 1)
         towards = weight @ (gram.with_b - self.values.offset * gram.with_one)
-        self.c = towards - self.G @ self.x
+        self.c = towards - _blockwise(self.G, self.x.astype(np.float64))
 
     def _draw_noise(
         self,

@@ -95,17 +95,7 @@ def sweep_values(x, free, cell, start, middle, rows, up, down, rates, beta, rng,
             gain = _gain(v * n + j, step, cell, start, middle, rows, up, down)
             # Staying costs nothing; what leaving would change is counted against it.
             log[v] = rates[v] + beta * (-gain if v == now else gain)
-        log -= log.max()
-        weight = np.exp(log)
-        weight /= weight.sum()
-        left, new = rng.random(), k - 1
-        for v in range(k):
-            total[v * n + j] += weight[v]
-        for v in range(k - 1):
-            left -= weight[v]
-            if left < 0:
-                new = v
-                break
+        new = _draw_value(log, j, n, rng, total)
         if new != now:
             _take_value(j, now, new, n, x, cell, start, middle, rows)
             value[j] = new
@@ -124,6 +114,21 @@ def sweep_values(x, free, cell, start, middle, rows, up, down, rates, beta, rng,
             value[a], value[b] = w, u
         else:
             _take_value(a, w, u, n, x, cell, start, middle, rows)
+
+
+@compiled
+def _draw_value(log, j, n, rng, total):
+    """The value of person j drawn by log-weights (k,); adds the probability of each to total."""
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    for v in range(weight.size):
+        total[v * n + j] += weight[v]
+    left = rng.random()
+    for v in range(weight.size - 1):
+        left -= weight[v]
+        if left < 0:
+            return v
+    return weight.size - 1
 
 
 @compiled
@@ -163,3 +168,47 @@ def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
             x[b] -= step
             for k in range(n):
                 c[k] -= step * (G[a, k] - G[b, k])
+
+
+@compiled
+def gram_sweep_values(x, free, c, G, rates, rng, exchanges, total):
+    """``sweep_values`` where all noise is Gaussian: c (kn,) and G (k, n, n), a block a value."""
+    k, n = G.shape[0], G.shape[1]
+    log = np.empty(k)
+    value = np.empty(n, np.int64)
+    for j in range(n):
+        for v in range(k):
+            if x[v * n + j]:
+                value[j] = v
+        if not free[j]:
+            total[value[j] * n + j] += 1.0
+            continue
+        for v in range(k):
+            log[v] = rates[v] + c[v * n + j] + G[v, j, j] * (x[v * n + j] - 0.5)
+        new = _draw_value(log, j, n, rng, total)
+        if new != value[j]:
+            _flip(j, value[j], -1, x, c, G)
+            _flip(j, new, 1, x, c, G)
+            value[j] = new
+    for _ in range(exchanges):
+        a, b = int(rng.random() * n), int(rng.random() * n)
+        u, w = value[a], value[b]
+        if u == w or not free[a] or not free[b]:
+            continue
+        gain = c[u * n + b] - c[u * n + a] + c[w * n + a] - c[w * n + b]
+        gain -= 0.5 * (G[u, a, a] + G[u, b, b]) - G[u, a, b]
+        gain -= 0.5 * (G[w, a, a] + G[w, b, b]) - G[w, a, b]
+        if np.log(rng.random()) < gain:
+            _flip(a, u, -1, x, c, G)
+            _flip(a, w, 1, x, c, G)
+            _flip(b, w, -1, x, c, G)
+            _flip(b, u, 1, x, c, G)
+            value[a], value[b] = w, u
+
+
+@compiled
+def _flip(j, v, step, x, c, G):
+    n = G.shape[1]
+    x[v * n + j] += step
+    for i in range(n):
+        c[v * n + i] -= step * G[v, j, i]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, logit
 
 from countleak.inference.evidence import Evidence
-from countleak.inference.kernels import sweep, sweep_values
+from countleak.inference.kernels import gram_sweep, gram_sweep_values, sweep, sweep_values
 
 # No value is so rare or so common that answers could not say otherwise.
 LEAST_RATE = 1e-6
@@ -29,6 +29,11 @@ class State:
 
 class Kind(Protocol):
     """How secrets of one kind are scattered, drawn and counted."""
+
+    @property
+    def blocks(self) -> int:
+        """How many bits a person has, one in each block of bits."""
+        ...
 
     def people(self, bits: int) -> int:
         """How many people so many bits are about."""
@@ -59,6 +64,20 @@ class Kind(Protocol):
         """
         ...
 
+    def gram_sweep(
+        self,
+        x: NDArray[np.int64],
+        free: NDArray[np.bool_],
+        c: NDArray[np.float64],
+        G: NDArray[np.float64],
+        rates: NDArray[np.float64],
+        rng: np.random.Generator,
+        exchanges: int,
+        total: NDArray[np.float64],
+    ) -> None:
+        """The same under Gaussian noise: c (kn,) and G (k, n, n) are as the kernels say."""
+        ...
+
     def draw_rates(
         self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
     ) -> NDArray[np.float64]:
@@ -75,6 +94,10 @@ class Bits:
     """Independent bits; ``prior`` is the share of ones, estimated unless given."""
 
     prior: float | None = None
+
+    @property
+    def blocks(self) -> int:
+        return 1
 
     def people(self, bits: int) -> int:
         return bits
@@ -103,6 +126,19 @@ class Bits:
             float(logit(rates[0])), beta, rng, e.n // 2, total,
         )  # fmt: skip
 
+    def gram_sweep(
+        self,
+        x: NDArray[np.int64],
+        free: NDArray[np.bool_],
+        c: NDArray[np.float64],
+        G: NDArray[np.float64],
+        rates: NDArray[np.float64],
+        rng: np.random.Generator,
+        exchanges: int,
+        total: NDArray[np.float64],
+    ) -> None:
+        gram_sweep(x, free, c, G[0], float(logit(rates[0])), rng, exchanges, total)
+
     def draw_rates(
         self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
     ) -> NDArray[np.float64]:
@@ -125,6 +161,10 @@ class OneOf:
 
     count: int
     rates: tuple[float, ...] | None = None
+
+    @property
+    def blocks(self) -> int:
+        return self.count
 
     def people(self, bits: int) -> int:
         return bits // self.count
@@ -153,6 +193,19 @@ class OneOf:
             state.x, state.free, state.cell, e.start, e.middle, e.rows, *moves,
             np.log(rates), beta, rng, self.people(e.n), total,
         )  # fmt: skip
+
+    def gram_sweep(
+        self,
+        x: NDArray[np.int64],
+        free: NDArray[np.bool_],
+        c: NDArray[np.float64],
+        G: NDArray[np.float64],
+        rates: NDArray[np.float64],
+        rng: np.random.Generator,
+        exchanges: int,
+        total: NDArray[np.float64],
+    ) -> None:
+        gram_sweep_values(x, free, c, G, np.log(rates), rng, exchanges, total)
 
     def draw_rates(
         self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator

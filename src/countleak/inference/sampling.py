@@ -91,8 +91,7 @@ def sample(
     held = np.zeros(evidence.n, np.bool_) if known is None else known
     # Where all that speaks is Gaussian and the noise wide, answers need not be looked at again.
     plain = evidence.is_gaussian and float(start.values.sigma.min()) > WIDE
-    bits = isinstance(kind, Bits)
-    gram = Gram.of(evidence) if plain and bits and not histogram else None
+    gram = Gram.of(evidence, kind.blocks) if plain and not histogram else None
     # The matrices are small: threads would wait for each other more than they would work.
     with threadpool_limits(1):
         runs = [
@@ -138,10 +137,10 @@ def _ladder(
         x = start.x.copy()
         if kind.people(n) <= MANY and not (first and k == 0):
             x = kind.scatter(x, known, rng)
-        if gram is not None and isinstance(kind, Bits):
-            replicas.append(GramReplica(gram, x, start.values, kind, known))
-        else:
+        if gram is None:
             replicas.append(TableReplica(evidence, x, start.values, kind, known))
+        else:
+            replicas.append(GramReplica(gram, x, start.values, kind, known))
     gaps = np.full(K - 1, 0.2)
     total, unused = np.zeros(n), np.zeros(n)
     met = np.zeros((evidence.lines, evidence.width))
