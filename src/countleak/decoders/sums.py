@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear, minimize_scalar
 from scipy.special import ndtri
+from threadpoolctl import threadpool_limits
 
 from countleak.answers import Answers
 from countleak.errors import InputError, ShapeError, SolverError
@@ -78,6 +79,11 @@ class Sums:
 
     def decode(self, queries: Queries, answers: Answers) -> Amounts:
         """Fit the spread, then everyone's number within the bounds."""
+        # The matrices are small: threads would wait for each other more than they would work.
+        with threadpool_limits(1):
+            return self._decode(queries, answers)
+
+    def _decode(self, queries: Queries, answers: Answers) -> Amounts:
         problem = Dmt().problem(queries, answers)
         A, b = problem.A.astype(np.float64), problem.b
         held, numbers = self._known(queries.ids)
