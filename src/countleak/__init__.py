@@ -1,6 +1,6 @@
 """countleak: ask a system many counts, and see whose secret the answers give away."""
 
-from countleak.people import Condition, People, generated_bank, generated_census, read_people
+from countleak.people import Condition, People, Total, generated_bank, generated_census, read_people
 from countleak.queries import Queries, count_statement, read_queries, write_queries
 from countleak.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
 from countleak.queries.subsets import random_subsets
@@ -19,7 +19,11 @@ from countleak.targets.simulated import (
     TwoSubsets,
 )
 from countleak.diffix.salt import Salt
+from countleak.targets.counts import Counts
 from countleak.targets.diffix import Diffix
+from countleak.targets.postgres import PostgresTarget
+from countleak.targets.rest import RestTarget
+from countleak.targets.several import Manners
 from countleak.targets.recorded import Recorded, read_log, read_ranges
 from countleak.problems import (
     BoundedDmt,
@@ -43,7 +47,17 @@ from countleak.solvers.interior import InteriorPoint
 from countleak.solvers.auto import Auto
 from countleak.decoders import Decoder, Guess
 from countleak.decoders.rounding import Rounding
-from countleak.scores import Score, score, wilson
+from countleak.decoders.categorical import Categorical, Categories
+from countleak.decoders.sums import Amounts, Sums
+from countleak.scores import (
+    AmountScore,
+    CategoryScore,
+    Score,
+    score,
+    score_amounts,
+    score_categories,
+    wilson,
+)
 from countleak.audit import Reconstruction, ask, ask_into, reconstruct
 from countleak.errors import (
     CountleakError,
@@ -60,7 +74,7 @@ __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    "Condition", "People", "generated_bank", "generated_census", "read_people",
+    "Condition", "People", "Total", "generated_bank", "generated_census", "read_people",
     "Queries", "count_statement", "read_queries", "write_queries",
     "Arithmetic", "Exact", "Float64", "Numeric", "numeric_server",
     "random_subsets", "random_signs", "PaperName", "digit_queries", "digit_queries_of", "fragile",
@@ -68,13 +82,13 @@ __all__ = [
     "Target",
     "BoundedUniform", "Gaussian", "Laplace", "Mechanism", "RoundedToBase", "Simulated",
     "SimulatedDiffix", "TwoSubsets",
-    "Salt", "Diffix",
+    "Salt", "Counts", "Diffix", "PostgresTarget", "RestTarget", "Manners",
     "Recorded", "read_log", "read_ranges",
     "BoundedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
     "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",
     "Solver", "Highs", "InteriorPoint", "Auto",
-    "Decoder", "Guess", "Rounding",
-    "Score", "score", "wilson",
+    "Decoder", "Guess", "Rounding", "Categorical", "Categories", "Amounts", "Sums",
+    "AmountScore", "CategoryScore", "Score", "score", "score_amounts", "score_categories", "wilson",
     "Reconstruction", "ask", "ask_into", "reconstruct",
     "CountleakError", "InputError", "MissingExtra", "NoPrediction", "Refused", "ShapeError",
     "SolverError", "TargetError",

@@ -90,9 +90,10 @@ class Journal:
     """A file of answers that grows as they come in and knows which queries are still open.
 
     ``system`` describes who answers, in words; a journal goes on with that system or not at all.
+    ``authorised_by`` is who allowed the questions, where someone had to.
     """
 
-    def __init__(self, path: Path, queries: Queries, system: str):
+    def __init__(self, path: Path, queries: Queries, system: str, authorised_by: str | None = None):
         """Open or start the journal of ``queries`` to ``system`` at ``path``."""
         self.path = path
         self._open = np.ones(len(queries), dtype=np.bool_)
@@ -105,10 +106,17 @@ class Journal:
                     f"these answers came from {records.header.get('system')!r}, not from "
                     f"{system!r}; name a new file",
                 )
+            if records.header.get("authorised_by") != authorised_by:
+                raise records.fault(
+                    1,
+                    f"these answers were authorised by {records.header.get('authorised_by')!r}, "
+                    f"not by {authorised_by!r}; name a new file",
+                )
             self._open[_parse_answers(records, len(queries)).query] = False
             mend_journal(path)
         else:
             header = {"plan": queries.digest, "queries": len(queries), "system": system}
+            header |= {} if authorised_by is None else {"authorised_by": authorised_by}
             start_journal(path, "answers", header)
 
     def open_queries(self) -> NDArray[np.int64]:

@@ -42,17 +42,22 @@ def ask_into(
     target: Target,
     system: str,
     progress: Callable[[int], None] = lambda k: None,
+    *,
+    limit: int | None = None,
+    authorised_by: str | None = None,
 ) -> Answers:
     """The same, journalled at ``path`` as answers come in; goes on where a journal stopped.
 
     ``system`` describes the target and stands in the journal, which is not continued with any
-    other. ``progress`` hears how many answers each batch brought, those of the journal first.
+    other. ``progress`` hears how many answers each batch brought, those of the journal first. With
+    a ``limit`` at most so many queries are asked, and some may stay open.
     """
-    journal = Journal(path, queries, system)
+    journal = Journal(path, queries, system, authorised_by)
     still_open = journal.open_queries()
     progress(len(queries) - still_open.size)
+    still_open = still_open[:limit]
     batches: Iterator[Answers] = target.answer(queries, still_open) if still_open.size else iter(())
     for batch in batches:
         journal.append(batch)
         progress(len(batch))
-    return read_answers(path, queries)
+    return read_answers(path, queries, partial=limit is not None)

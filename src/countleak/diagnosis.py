@@ -143,6 +143,8 @@ def lowest_answer(told: NDArray[np.float64]) -> float | None:
     """The lowest answer the system gives, where answers pile up at it or none falls below 0."""
     lowest = float(told.min())
     at, next_up = int((told == lowest).sum()), int((told == lowest + 1).sum())
+    if at > told.size / 2:
+        return None
     piled = 0 < lowest <= LOW and at >= 5 and at > 3 * next_up
     return lowest if lowest == 0 or piled else None
 
@@ -179,10 +181,10 @@ def _moments(
     away = distance - found.values.offset
     # What counts as grossly wrong is told apart from noise by distance.
     near = np.abs(away) < (6.0 if found.values.wrong > FEW_WRONG else 20.0) * found.values.sigma[0]
-    weight = np.where(near, met, 0.0)
+    weight = np.where(near, met, 0.0) if (near & (met > 0)).any() else met
     total = weight.sum()
     mean = (weight * away).sum() / total
-    variance = float((weight * (away - mean) ** 2).sum() / total)
+    variance = max(float((weight * (away - mean) ** 2).sum() / total), 1e-6)
     kurtosis = float((weight * (away - mean) ** 4).sum() / total / variance**2)
     sigma = float(np.sqrt(variance))
     return sigma, kurtosis, float(sigma * np.sqrt(max(kurtosis - 1, 0.1) / 4 / residual.size))

@@ -1,3 +1,10 @@
+import json
+
+import pytest
+
+from countleak.server.users import Users
+from tests.server.conftest import PASSWORD, TOKEN, USERS, make_server, running, served_bank
+
 PAPERS = (
     "SELECT count(DISTINCT client_id) FROM loans WHERE {} AND status = 'C' "
     "AND client_id BETWEEN 2000 and 3000"
@@ -55,3 +62,98 @@ def test_diffix_asks_a_file_or_a_server_in_place_of_people(run, tmp_path, bank):
     assert "no such file" in run(*words, "--database", "absent.parquet").err
     assert "need --target diffix" in run("ask", "--sql", "SELECT 1").err
     assert "there is no target" in run("ask", "--target", "oracle", "--sql", "SELECT 1").err
+
+
+@pytest.fixture(scope="module")
+def served(bank):
+    with running(make_server([served_bank(bank)])) as found:
+        yield found
+
+
+@pytest.fixture
+def asked(run):
+    """Runs `ask` on 140 planned queries."""
+    run("plan", "--people", "bank:7", "--between", 2000, 2999, "--primes", 1)
+    return lambda *words: run("ask", "queries.jsonl", *words)
+
+
+def lines(path):
+    header, *answers = map(json.loads, path.read_text().splitlines())
+    return header, sorted(answers, key=lambda answer: answer["query"])
+
+
+def test_a_live_system_is_shown_asked_and_gone_on_with(asked, served, tmp_path):
+    words = ("--target", f"postgresql://guarded:{PASSWORD}@127.0.0.1:{served.port}/bank")
+    words += ("--system", "diffix")
+    dry = asked(*words, "--dry-run")
+    assert "140 queries to postgresql://guarded@127.0.0.1" in dry.err
+    assert "SELECT count(DISTINCT client_id) FROM loans WHERE floor(5 * pow" in dry.err
+    assert "Nothing was sent" in dry.err
+    assert not (tmp_path / "answers.jsonl").exists()
+    some = asked(*words, "--limit", 30, "--rate", 10_000)
+    assert "30 answers of 140; run again to go on" in some.out
+    rest = asked(*words, "--connections", 2, "--json")
+    assert "110 queries to" in rest.err
+    assert (rest.json["answers"], rest.json["known_before"]) == (140, 30)
+    assert PASSWORD not in f"{dry}{some}{rest}{(tmp_path / 'answers.jsonl').read_text()}"
+    http = ("--target", served.rest, "--data-source", "bank", "-o", "http.jsonl")
+    assert asked(*http).code == 0
+    over_wire, over_http = (lines(tmp_path / name) for name in ("answers.jsonl", "http.jsonl"))
+    assert over_wire[1] == over_http[1]
+    assert "authorised_by" not in over_wire[0]
+    # An address says what kind of system it is, unless the user does.
+    assert "An answer of 0 is a count" in asked(*words[:2], "--dry-run", "-o", "x").err
+    assert "An answer of 0 means: held back" in asked(*http, "--dry-run").err
+    assert "these answers came from" in asked(*words[:2]).err
+    few = ("--secret", "status = 'none'", "-o", "few.jsonl", "--limit", 5)
+    assert "5 answers are 0 and none is 1" in asked(*words[:2], *few).err
+
+
+def test_a_token_comes_from_the_environment_or_a_file(asked, bank, tmp_path, monkeypatch):
+    users = Users({"guarded": USERS.by_name["guarded"]})
+    with running(make_server([served_bank(bank)], users=users)) as found:
+        words = ("--target", found.rest, "--data-source", "bank", "--limit", 3)
+        assert "token is missing or not known" in asked(*words).err
+        (tmp_path / "token").write_text(f"{TOKEN}\n")
+        assert asked(*words, "--token-file", "token", "-o", "one.jsonl").code == 0
+        monkeypatch.setenv("COUNTLEAK_TOKEN", TOKEN)
+        assert asked(*words, "-o", "two.jsonl").code == 0
+
+
+def test_another_machine_needs_someone_who_allows_it(asked, tmp_path):
+    for target in ("postgresql://me:hush@192.0.2.1:5432/bank", "https://192.0.2.1"):
+        words = ("--target", target, "--data-source", "bank", "--dry-run")
+        refused = asked(*words)
+        assert refused.code == 2
+        assert "say who allows it with --authorised-by NAME" in refused.err
+        allowed = asked(*words, "--authorised-by", "A. Head")
+        assert allowed.code == 0
+        assert "hush" not in refused.err + allowed.err
+
+
+def test_who_allowed_it_stands_in_the_journal(asked, served, tmp_path):
+    words = ("--target", served.rest, "--data-source", "bank", "--authorised-by", "A. Head")
+    assert asked(*words, "--limit", 2).code == 0
+    assert lines(tmp_path / "answers.jsonl")[0]["authorised_by"] == "A. Head"
+    other = asked(*words[:-1], "B. Head")
+    assert "authorised by 'A. Head', not by 'B. Head'" in other.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--target", "http://127.0.0.1:1"), "--data-source"),
+        (("--target", "postgresql://127.0.0.1:1/x", "--system", "oracle"), "choose diffix, plain"),
+        (("--target", "postgresql://127.0.0.1:1/x", "--rate", 0), "must be above 0"),
+        (("--target", "postgresql://127.0.0.1:1/x", "--table", "a b"), "cannot stand in SQL"),
+        (("--target", "postgresql://127.0.0.1:1/x"), "onnection refused"),
+        (("--target", "postgresql://127.0.0.1:1/x", "--database", "y"), "need --target diffix"),
+        (("--target", "mysql://me:hush@h/x"), "there is no target"),
+        (("--dry-run",), "needs a target at an address"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_one_line(asked, words, complaint):
+    refused = asked(*words)
+    assert refused.code == 2
+    assert complaint in refused.err.splitlines()[-1]
+    assert "hush" not in refused.err

@@ -45,8 +45,32 @@ def test_bench_diffix(run):
     assert "digit queries" in run("bench", "diffix", "--primes", 1, "--rows", 0).out
 
 
+def test_bench_serve(run):
+    words = ("bench", "serve", "--queries", 20, "--connections", "1,2")
+    rows = run(*words, "--json").json["rows"]
+    assert [(row["system"], row["connections"]) for row in rows] == [
+        ("Diffix in process", 1),
+        ("Diffix over PostgreSQL's protocol", 1),
+        ("Diffix over PostgreSQL's protocol", 2),
+        ("Diffix over REST", 1),
+        ("Diffix over REST", 2),
+        ("plain PostgreSQL", 1),
+        ("plain PostgreSQL", 2),
+    ]
+    assert all(0 < row["p50"] <= row["p99"] and row["queries"] == 20 for row in rows)
+    assert "queries a second" in run(*words).out
+
+
 def test_bench_budget(run):
     found = run("bench", "budget", "--trials", 2, "--json").json
     assert {"predicted", "simulated", "standard_error", "difference"} <= set(found["rows"][0])
     assert {row["decoder"] for row in found["summaries"]} == {"lp", "ls"}
     assert len(found["rows"]) == 2 * 42
+
+
+def test_bench_decoders(run):
+    found = run("bench", "decoders", "--suite", "large", "--trials", 2, "--jobs", 1, "--json").json
+    best = {row["decoder"]: row["accuracy"] for row in found["rows"] if row["m"] == 700}
+    assert best["bayes"] >= 0.99 > best["lp"]
+    assert "no suite 'x'; choose queries" in run("bench", "decoders", "--suite", "x").err
+    assert "pass --data" in run("bench", "decoders", "--suite", "recorded").err

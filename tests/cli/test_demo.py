@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -5,20 +6,21 @@ from pathlib import Path
 import countleak
 
 
-def test_the_demo_says_how_many_against_the_baseline_and_where_the_files_are(run, tmp_path):
+def test_the_demo_serves_asks_solves_and_scores_and_is_the_same_twice(run, tmp_path):
     shown = run("demo")
     assert shown.code == 0
+    assert "Asked 3500 counts over PostgreSQL's protocol" in shown.out
     assert "secrets recovered" in shown.out
     assert "guessing without any answer gets" in shown.out
     for name in ("people.csv", "queries.jsonl", "answers.jsonl", "guess.jsonl", "score.json"):
         assert name in shown.out
         assert (tmp_path / "demo" / name).stat().st_size
     assert (tmp_path / "demo" / "leak.svg").read_text().startswith("<svg")
-
-
-def test_the_demo_twice_is_the_same_and_its_files_feed_the_stages(run):
-    first, second = run("demo", "--json").json, run("demo", "--json").json
-    assert first["right"] == second["right"]
+    assert "countleak: stopping" in (tmp_path / "demo" / "server.log").read_text()
+    first = json.loads((tmp_path / "demo" / "score.json").read_text())
+    answers = sorted((tmp_path / "demo" / "answers.jsonl").read_text().splitlines())
+    assert run("demo", "--json").json["right"] == first["right"]
+    assert sorted((tmp_path / "demo" / "answers.jsonl").read_text().splitlines()) == answers
     assert first["accuracy"] > 0.95
     people = ("--people", "demo/people.csv", "--secret", "status = 'C'")
     assert run("score", "demo/guess.jsonl", *people, "--json").json["right"] == first["right"]

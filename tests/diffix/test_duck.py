@@ -2,7 +2,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from countleak.diffix.duck import Duck
+from countleak.diffix.duck import PREPARED, Duck
 from countleak.diffix.statement import Column, Kind
 from countleak.errors import InputError, TargetError
 from tests.diffix.conftest import salt_number
@@ -81,3 +81,13 @@ def test_tables_that_cannot_be_asked_are_refused(tmp_path):
 def test_another_salt_needs_another_load(duck):
     with pytest.raises(InputError, match="another salt"):
         duck.dialect(salt_number(1))
+
+
+def test_prepared_statements_do_not_pile_up(duck):
+    for number in range(2 * PREPARED):
+        assert duck.rows(f"SELECT {number} + $1", [0.5]) == [(number + 0.5,)]
+    assert duck.rows("SELECT $1, $2", ["it's", float("inf")]) == [("it's", float("inf"))]
+    with pytest.raises(TargetError):
+        duck.rows("SELECT nothing FROM t WHERE uid = $1", [1.0])
+    kept = duck._connection.execute("SELECT count(*) FROM duckdb_prepared_statements()").fetchall()
+    assert kept == [(PREPARED,)]

@@ -41,7 +41,7 @@ class Watched:
     def dialect(self, salt):
         return self._database.dialect(salt)
 
-    def rows(self, statement):
+    def rows(self, statement, values=()):
         tree = parse_one(statement, read="duckdb")
         assert {table.name for table in tree.find_all(exp.Table)} <= {self.table.name}
         assert not list(tree.find_all(exp.Command, exp.DDL, exp.DML, exp.Set))
@@ -49,7 +49,7 @@ class Watched:
         called = set(re.findall(r"([a-z_]+)\(", bare.lower())) - {"in", "and", "not", "or", "from"}
         assert called <= ALLOWED, called - ALLOWED
         assert ";" not in bare
-        return self._database.rows(statement)
+        return self._database.rows(statement, values)
 
 
 @pytest.fixture(scope="module")

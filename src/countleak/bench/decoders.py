@@ -1,11 +1,12 @@
 """Decoders side by side on the same simulated worlds: accuracy, standard error, calibration.
 
-Next to them stand what guessing gets, the large-n limit ``Phi(sqrt(m)/(4 sigma))`` (many unknown
-bits together leave no more; few can) and the genie bound ``Phi(sqrt(m/8)/sigma)`` (every other
-bit known; nothing beats it), both for random subsets and Gaussian noise.
+Next to them stand what guessing gets and, for clean worlds, three predictions of ``budget``: state
+evolution of the Bayesian decoder, the large-n limit (many unknown bits together leave no more; few
+can) and the genie bound (every other bit known; nothing beats it).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -13,10 +14,10 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
 from countleak.bench.worlds import Setting
+from countleak.budget.evolution import Attack, Posterior, genie_bound, large_n_limit, predict
 from countleak.decoders import Decoder
 from countleak.decoders.automatic import Automatic
 from countleak.decoders.bayes import Bayes
@@ -24,9 +25,10 @@ from countleak.decoders.least_squares import LeastSquares
 from countleak.decoders.polish import Polished
 from countleak.decoders.robust import Robust
 from countleak.decoders.rounding import Rounding
-from countleak.errors import InputError
+from countleak.errors import InputError, NoPrediction
 from countleak.noise import Noise, Threshold
 from countleak.scores import calibration
+from countleak.targets.simulated import Gaussian
 
 SURE = 0.95
 
@@ -86,6 +88,11 @@ SUITES: dict[str, Suite] = {
             Setting(150, 200, 7.0, 0.4, "cells"),
         ),
         ("lp", "ls", "bayes", "auto"),
+    ),
+    "stability": Suite(
+        "Does any decoder diverge? 1,000 runs from few answers to many",
+        tuple(Setting(60, m, sigma) for m in (30, 60, 120, 300, 1500) for sigma in (1.0, 4.0)),
+        ("ls", "bayes"),
     ),
     "calibration": Suite(
         "Do probabilities mean what they say? The noise's scale and the rate are not known",
@@ -166,6 +173,7 @@ def _record(setting: Setting, decoder: str, attempts: Sequence[Attempt]) -> dict
         "worst": float(shares.min()),
         "perfect": float((shares == 1.0).mean()),
         "baseline": float(np.maximum(ones, 1 - ones).mean()),
+        "evolution": None,
         "limit": None,
         "genie": None,
         "calibration_error": None,
@@ -173,9 +181,11 @@ def _record(setting: Setting, decoder: str, attempts: Sequence[Attempt]) -> dict
         "precision_95": None,
         "seconds": float(np.median([attempt.seconds for attempt in attempts])),
     }
-    if setting.kind == "clean" and setting.prior == 0.5:
-        record["limit"] = float(ndtr(np.sqrt(setting.m) / (4 * setting.sigma)))
-        record["genie"] = float(ndtr(np.sqrt(setting.m / 8) / setting.sigma))
+    if setting.kind == "clean":
+        attack = Attack(setting.n, setting.m, Gaussian(setting.sigma), setting.prior)
+        record["limit"], record["genie"] = large_n_limit(attack), genie_bound(attack)
+        with suppress(NoPrediction):
+            record["evolution"] = predict(attack, Posterior()).accuracy
     if all(attempt.probability is not None for attempt in attempts):
         record |= _calibrated(attempts)
     return record

@@ -11,12 +11,14 @@ import countleak
 from countleak.cli import (
     ask,
     bench,
+    bench_decoders,
     budget,
     console,
     demo,
     diagnose,
     kinds,
     reproduce,
+    serve,
     solve,
     stages,
     sweep,
@@ -67,6 +69,8 @@ app.command()(stages.score)
 app.command()(budget.budget)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
+app.command()(serve.serve)
+bench.bench.command()(bench_decoders.decoders)
 app.add_typer(bench.bench, name="bench")
 
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from countleak.answers import Answers, Journal
 from countleak.audit import ask_into
-from countleak.cli import console, words
+from countleak.cli import console, live, words
 from countleak.diffix.database import Database
 from countleak.diffix.duck import Duck
 from countleak.diffix.postgres import connect
@@ -20,7 +21,11 @@ from countleak.errors import InputError
 from countleak.people import Condition, People, Total
 from countleak.queries import Queries, read_queries
 from countleak.targets import Target
+from countleak.targets.counts import Counts
 from countleak.targets.diffix import Diffix
+from countleak.targets.postgres import PostgresTarget
+from countleak.targets.rest import RestTarget
+from countleak.targets.several import Manners
 from countleak.targets.simulated import (
     BoundedUniform,
     Gaussian,
@@ -47,8 +52,8 @@ def ask(
     target: Annotated[
         str,
         typer.Option(
-            help="Who answers: `simulated` (see --mechanism), or `diffix`, the system rebuilt over "
-            "a database."
+            help="Who answers: `simulated` (see --mechanism), `diffix`, the system rebuilt over a "
+            "database, or a live system at postgresql://..., http://... or https://..."
         ),
     ] = "simulated",
     sql: Annotated[
@@ -62,7 +67,9 @@ def ask(
             "DuckDB file."
         ),
     ] = None,
-    table: Annotated[str, typer.Option(help="diffix: the table that is asked about.")] = "loans",
+    table: Annotated[
+        str, typer.Option(help="diffix, or an address: the table that is asked about.")
+    ] = "loans",
     salt_file: words.SaltFile = Path("salt"),
     mechanism: Annotated[
         str,
@@ -87,6 +94,15 @@ def ask(
         ),
     ] = "two-subsets",
     seed: words.Seed = 0,
+    system: live.SystemWord = None,
+    data_source: live.DataSource = None,
+    token_file: live.TokenFile = None,
+    connections: live.Connections = 1,
+    rate: live.Rate = None,
+    timeout: live.Timeout = 30.0,
+    limit: live.Limit = None,
+    dry_run: live.DryRun = False,
+    authorised_by: live.AuthorisedBy = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write or go on with.")] = Path(
         "answers.jsonl"
     ),
@@ -108,45 +124,74 @@ def ask(
             "round": lambda: RoundedToBase(base, random_rounding),
         }
         chosen = words.chosen(mechanisms, mechanism, "mechanism")
-        system = _sign_mechanism(chosen, sign_noise) if asked.family == "signs" else chosen
+        drawn = _sign_mechanism(chosen, sign_noise) if asked.family == "signs" else chosen
         if total is not None:
             everyone = _everyone(people, id_column, None, asked)
             everyone.numbers(Total(total))
-            about = f"simulated {system}, summing {total} of {people}, seed {seed}"
-            return Simulated(everyone, Total(total), system, seed), about
+            about = f"simulated {drawn}, summing {total} of {people}, seed {seed}"
+            return Simulated(everyone, Total(total), drawn, seed), about
         everyone = _everyone(people, id_column, condition, asked)
-        about = f"simulated {system}, counting {condition} of {people}, seed {seed}"
-        return Simulated(everyone, condition, system, seed), about
+        about = f"simulated {drawn}, counting {condition} of {people}, seed {seed}"
+        return Simulated(everyone, condition, drawn, seed), about
 
     def diffix(stack: ExitStack, asked: Queries | None) -> tuple[Target, str]:
         salt = read_salt(salt_file)
         counted = None if asked is None else condition
         if database is None:
             everyone = _everyone(people, id_column, counted, asked)
-            system = Diffix(everyone, counted, release, salt, table=table)
+            rebuilt = Diffix(everyone, counted, release, salt, table=table)
         else:
             held = _database(stack, database, salt, table, id_column or "client_id")
-            system = Diffix(held, counted, release, salt)
+            rebuilt = Diffix(held, counted, release, salt)
         of_whom = people if database is None else f"table {table}"
         return (
-            system,
+            rebuilt,
             f"Diffix {release}, counting {condition} of {of_whom}, salt {salt.fingerprint}",
         )
 
+    def address(stack: ExitStack, asked: Queries | None) -> tuple[Target, str]:
+        if sql is not None or database is not None or asked is None:
+            raise InputError("--sql and --database need --target diffix")
+        found = live.Live(
+            target,
+            Counts(table, id_column or "client_id", condition, live.system_of(system, target)),
+            Manners(connections, timeout, rate),
+            data_source,
+            token_file,
+            authorised_by,
+        ).target()
+        about = live.about(found)
+        positions = np.arange(len(asked))
+        if out.exists():
+            positions = Journal(out, asked, about, authorised_by).open_queries()
+        live.show(found, asked, positions[:limit])
+        return found, about
+
     targets = {"simulated": simulated, "diffix": diffix}
-    if target not in targets:
-        raise InputError(f"there is no target {target!r}; choose {', '.join(targets)}")
-    make = targets[target]
+    if target not in targets and not live.is_address(target):
+        raise InputError(
+            f"there is no target {target.split('@')[-1]!r}; choose {', '.join(targets)}, or an "
+            "address that begins with postgresql://, http:// or https://"
+        )
+    make = targets.get(target, address)
     if (queries is None) == (sql is None):
         raise InputError("name a file of queries written by `countleak plan`, or pass --sql")
+    if dry_run and not live.is_address(target):
+        raise InputError("--dry-run needs a target at an address")
     asked = read_queries(queries) if queries is not None else None
     with ExitStack() as stack:
-        system, about = make(stack, asked)
+        answering, about = make(stack, asked)
         if asked is None:
-            assert isinstance(system, Diffix) and sql is not None
-            _ask_one(system, sql, json)
+            assert isinstance(answering, Diffix) and sql is not None
+            _ask_one(answering, sql, json)
+        elif dry_run:
+            console.remark("Nothing was sent (--dry-run).")
+            if json:
+                console.print_json({"system": about, "sent": 0})
         else:
-            _ask_all(system, about, asked, out, json)
+            answers = _ask_all(answering, about, asked, out, json, limit, authorised_by)
+            if isinstance(answering, PostgresTarget | RestTarget):
+                live.doubt(answering.counts.system, answers)
 
 
 def _everyone(
@@ -172,7 +217,15 @@ def _database(stack: ExitStack, where: str, salt: Salt, table: str, user: str) -
     return Duck.of_file(Path(where), salt, table=table, user=user)
 
 
-def _ask_all(system: Target, about: str, asked: Queries, out: Path, json: bool) -> None:
+def _ask_all(
+    system: Target,
+    about: str,
+    asked: Queries,
+    out: Path,
+    json: bool,
+    limit: int | None,
+    authorised_by: str | None,
+) -> Answers:
     heard: list[int] = []
     with console.progress("asking") as report:
 
@@ -180,7 +233,9 @@ def _ask_all(system: Target, about: str, asked: Queries, out: Path, json: bool) 
             heard.append(new)
             report(sum(heard), len(asked))
 
-        answers = ask_into(out, asked, system, about, count)
+        answers = ask_into(
+            out, asked, system, about, count, limit=limit, authorised_by=authorised_by
+        )
     suppressed, known = int((~answers.released).sum()), heard[0]
     if json:
         console.print_json(
@@ -194,8 +249,10 @@ def _ask_all(system: Target, about: str, asked: Queries, out: Path, json: bool) 
         )
     else:
         before = f" ({known} of them known before)" if known else ""
-        console.say(f"{len(answers)} answers{before}, {suppressed} suppressed, in {out}")
+        missing = f" of {len(asked)}; run again to go on" if len(answers) < len(asked) else ""
+        console.say(f"{len(answers)} answers{before}{missing}, {suppressed} suppressed, in {out}")
         console.say(f"From: {about}")
+    return answers
 
 
 def _ask_one(system: Diffix, sql: str, json: bool) -> None:

@@ -10,6 +10,7 @@ from countleak.bench import budget as grids
 from countleak.bench.categories import measure_categories
 from countleak.bench.diffix import measure_attack, measure_many
 from countleak.bench.peers import versions
+from countleak.bench.serve import measure as measure_serving
 from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch, measure_first_call
 from countleak.bench.sweeps import measure_scaling
 from countleak.cli import console, words
@@ -169,6 +170,34 @@ def diffix(
             }
             for row in found
         ]
+    )
+
+
+@bench.command()
+def serve(
+    queries: Annotated[int, typer.Option(help="Digit queries to ask of each.", min=1)] = 1000,
+    connections: Annotated[str, typer.Option(help="Connections, a list like 1,4.")] = "1,4",
+    json: words.Json = False,
+) -> None:
+    """Time digit queries through the server, in process, and on a plain PostgreSQL."""
+    counts = [words.whole(part, "--connections") for part in connections.split(",")]
+    with console.progress("bench serve") as report:
+        found = measure_serving(queries, counts, report)
+    if json:
+        console.print_json({"rows": [asdict(row) for row in found]})
+        return
+    console.print_table(
+        [
+            {
+                "system": row.system,
+                "connections": row.connections,
+                "queries a second": f"{row.a_second:.0f}",
+                "p50, ms": f"{1000 * row.p50:.2f}",
+                "p99, ms": f"{1000 * row.p99:.2f}",
+            }
+            for row in found
+        ],
+        f"{found[0].queries} digit queries on 827 rows",
     )
 
 

@@ -1,8 +1,10 @@
-"""`countleak demo`: the whole attack on a generated bank behind Diffix, as it was attacked."""
+"""`countleak demo`: the whole attack on a generated bank that a server answers for, in a minute."""
 
 import json as json_module
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import numpy as np
@@ -23,7 +25,9 @@ from countleak.queries import Queries, write_queries
 from countleak.queries.digits import digit_queries
 from countleak.records import replacing
 from countleak.scores import Score, score
-from countleak.targets.diffix import Diffix
+from countleak.serving import TABLE, serve_people
+from countleak.targets.counts import Counts
+from countleak.targets.postgres import PostgresTarget
 from countleak.targets.simulated import Simulated, SimulatedDiffix
 
 # The ids that `BETWEEN 2000 and 3000` means to Diffix, whose ranges end before their end.
@@ -35,25 +39,32 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("demo"),
     json: words.Json = False,
 ) -> None:
-    """Rebuild the loans of a generated bank through Diffix 18.1, over an embedded database."""
+    """Serve a generated bank through Diffix 18.1, ask it over the wire, and rebuild its loans."""
     bank, condition = generated_bank(seed), Condition("status", "=", "C")
     people = bank.between(LOW, HIGH)
     secret = people.secret(condition)
     queries = digit_queries(people.ids)
-    # A secret that everyone can read, so that the demo is the same twice.
-    target = Diffix(bank, condition, "18.1", Salt(f"salt of demo {seed}".encode()))
+    counts = Counts(TABLE, bank.id_column, condition)
 
     _clear(folder / "answers.jsonl")
     bank.write_csv(folder / "people.csv")
     write_queries(folder / "queries.jsonl", queries)
-    with console.progress("asking") as report:
+    with ExitStack() as stack:
+        with console.waiting("starting the server"):
+            # A secret that everyone can read, so that the demo is the same twice.
+            salt = Salt(f"salt of demo {seed}".encode())
+            served = stack.enter_context(serve_people(bank, folder, salt, "18.1"))
+        report = stack.enter_context(console.progress("asking"))
         heard: list[int] = []
 
         def count(new: int) -> None:
             heard.append(new)
             report(sum(heard), len(queries))
 
+        target = PostgresTarget(served.postgres, counts)
+        begin = perf_counter()
         answers = ask_into(folder / "answers.jsonl", queries, target, f"demo, seed {seed}", count)
+        seconds = perf_counter() - begin
     with console.waiting("solving"):
         guess = Rounding().decode(queries, answers)
     write_guess(folder / "guess.jsonl", guess)
@@ -80,8 +91,11 @@ def demo(
         f"{HIGH}. Their secret: {condition}."
     )
     console.say(
-        f"Asked {len(queries)} counts of Diffix 18.1 over DuckDB (noise of SD 4, low counts "
-        f"suppressed), like\n  {target.statement(queries, 0)}"
+        f"Served by Diffix 18.1 over DuckDB (noise of SD 4, low counts suppressed) at {target}."
+    )
+    console.say(
+        f"Asked {len(queries)} counts over PostgreSQL's protocol in {seconds:.1f} s, like\n"
+        f"  {counts.statement(queries, 0)}"
     )
     console.say(
         f"Solved one linear program in {1000 * solution.seconds:.1f} ms ({solution.solver}); its "
@@ -90,7 +104,7 @@ def demo(
     console.say(console.describe_score(found, solution.status.name.lower()))
     console.say(
         f"Files in {folder}/: people.csv, queries.jsonl, answers.jsonl, guess.jsonl, score.json, "
-        f"{picture}"
+        f"{picture}; to ask it yourself: countleak serve {folder}/server.toml"
     )
 
 

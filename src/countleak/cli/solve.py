@@ -47,9 +47,7 @@ def solve(
     ] = None,
     sigma: Annotated[
         float | None,
-        typer.Option(
-            help="Noise known, in people (lp: 4 unless given; others estimate it).", min=1e-6
-        ),
+        typer.Option(help="Noise known, in people (lp: 4 unless given; others estimate it)."),
     ] = None,
     multiplier: Annotated[
         float | None,
@@ -99,6 +97,8 @@ def solve(
     json: words.Json = False,
 ) -> None:
     """Solve for the secrets behind the answers, with a certificate or a probability each."""
+    if sigma is not None and not sigma > 0:
+        raise InputError(f"--sigma is {sigma:g}; it must be above 0")
     asked = read_queries(queries)
     answered = read_answers(answers, asked, partial=partial)
     if suppressed_as is not None:

@@ -3,7 +3,7 @@
 A question goes through these files in this order, and a reader can too:
 
 ``parse``     text to a ``statement``: what is allowed, and the words of every refusal;
-              ``conditions`` and ``expressions`` are its parts
+              ``conditions`` and ``expressions`` are its parts, ``shapes`` makes it fast
 ``align``     ranges snapped to a grid
 ``render``    the statement as SQL of our own writing; nothing else reaches the database
 ``database``  the seam to it: ``duck``, ``postgres``

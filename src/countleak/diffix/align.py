@@ -7,6 +7,7 @@ and which starts at a multiple of half its size.
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from countleak.diffix.statement import Range
 
@@ -20,6 +21,7 @@ def snap(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
     raise AssertionError("sizes grow without end")
 
 
+@lru_cache(maxsize=1000)
 def align(wanted: Range) -> tuple[Range, str | None]:
     """The range on the grid and, where it moved, the notice that says so."""
     low, high = snap(wanted.low, wanted.high)

@@ -187,7 +187,9 @@ def _not(node: Any, reader: Reader) -> Condition:
     while type(inner) is exp.Paren:
         inner = inner.this
     if type(inner) is exp.EQ:
-        return _differs(exp.NEQ(this=inner.this, expression=inner.expression), reader)
+        # A tree serves many questions, so its parts are not moved to another.
+        turned = inner.copy()
+        return _differs(exp.NEQ(this=turned.this, expression=turned.expression), reader)
     if type(inner) in (exp.Is, exp.Like, exp.ILike):
         negated = inner.copy()
         negated.set("negate", not inner.args.get("negate"))

@@ -24,8 +24,12 @@ class Database(Protocol):
         """How it writes what databases differ in; values are hashed with keys of the salt."""
         ...
 
-    def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
-        """The rows of a statement that ``render`` wrote."""
+    def rows(self, text: str, values: Sequence[str | float] = ()) -> Sequence[tuple[Any, ...]]:
+        """The rows of a statement that ``render`` wrote, with the values of its parameters."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop the statement that runs in another thread, if one does; it raises there."""
         ...
 
 

@@ -4,8 +4,10 @@ The data are copied in, with the salted hash of every value beside it, computed 
 to anything outside is turned off and the configuration locked, before any question comes.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +28,11 @@ from countleak.errors import InputError, TargetError
 SOURCE = "countleak_source"
 # Below this, handing work to a second thread takes longer than doing it.
 FEW_ROWS = 200_000
+# Below this, planning takes longer than doing it; and without an optimizer DuckDB plans a prepared
+# statement once, not every time.
+PLAIN_ROWS = 20_000
+# Prepared statements that are kept, the latest used.
+PREPARED = 200
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ class Duck:
         self.table = table
         self._connection = connection
         self._salt = salt
+        self._prepared: dict[str, str] = {}
+        self._made = count()
 
     @classmethod
     def of_columns(
@@ -118,8 +127,11 @@ class Duck:
             f"CREATE TABLE {quote(table)} AS SELECT {', '.join(selected)} FROM {SOURCE}"
         )
         _forget_source(connection)
-        if _count_rows(connection, table) < FEW_ROWS:
+        rows = _count_rows(connection, table)
+        if rows < FEW_ROWS:
             connection.execute("SET threads = 1")
+        if rows < PLAIN_ROWS:
+            connection.execute("PRAGMA disable_optimizer")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return cls(connection, _with_statistics(connection, made), salt)
@@ -129,12 +141,38 @@ class Duck:
             raise InputError("the table was loaded with another salt; load it again with this one")
         return DuckDialect()
 
-    def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
+    def rows(self, text: str, values: Sequence[str | float] = ()) -> Sequence[tuple[Any, ...]]:
         try:
-            return self._connection.execute(statement).fetchall()
+            written = f"({', '.join(map(_written, values))})" if values else ""
+            return self._connection.execute(f"EXECUTE {self._name(text)}{written}").fetchall()
         except duckdb.Error:
             # The database's own words could quote a row.
             raise TargetError("the database could not compute this query") from None
+
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def _name(self, text: str) -> str:
+        """The name under which a statement is prepared."""
+        name = self._prepared.pop(text, None)
+        if name is None:
+            name = f"prepared_{next(self._made)}"
+            self._connection.execute(f"PREPARE {name} AS {text}")
+        self._prepared[text] = name
+        if len(self._prepared) > PREPARED:
+            oldest = next(iter(self._prepared))
+            self._connection.execute(f"DEALLOCATE {self._prepared.pop(oldest)}")
+        return name
+
+
+def _written(value: str | float) -> str:
+    """A parameter's value; with an exponent a number is a double and not a decimal."""
+    if isinstance(value, str):
+        return write_text(value)
+    if not math.isfinite(value):
+        return f"CAST('{value!r}' AS DOUBLE)"
+    written = repr(value)
+    return written if "e" in written else f"{written}e0"
 
 
 def hash_in_sql(column: Column, key: str) -> str:

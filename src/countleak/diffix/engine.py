@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from countleak.diffix.align import align
 from countleak.diffix.database import Database
@@ -15,12 +15,13 @@ from countleak.diffix.render import buckets_query, contributions_query
 from countleak.diffix.salt import MASK, Salt
 from countleak.diffix.statement import Aggregate, Column, Expression, Kind, Range, Statement, Table
 
+T = TypeVar("T")
 Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of an answer: group values, then aggregates; None where one is held back."""
+    """A row of an answer: what was selected, in that order; None where it is held back."""
 
     values: tuple[Any, ...]
     released: bool
@@ -49,8 +50,14 @@ class Engine:
         columns = (*statement.labels, *(aggregate.label for aggregate in statement.aggregates))
         buckets = self._buckets(statement)
         if not statement.groups:
-            return Answer(columns, (self._global_row(statement, buckets[0]),), notices)
-        return Answer(columns, tuple(self._group_rows(statement, buckets)), notices)
+            rows = [self._global_row(statement, buckets[0])]
+        else:
+            rows = self._group_rows(statement, buckets)
+        return Answer(
+            _chosen(columns, statement.shown),
+            tuple(replace(row, values=_chosen(row.values, statement.shown)) for row in rows),
+            notices,
+        )
 
     def understand(self, text: str) -> tuple[Statement, tuple[str, ...]]:
         """The statement that will be run, its ranges aligned, and notices of what was changed."""
@@ -72,7 +79,7 @@ class Engine:
         """Every group, or, ``without`` those, the rest merged into one."""
         values = materials(self.release.layering, statement, self.salt)
         dialect = self.database.dialect(self.salt)
-        rows = self.database.rows(buckets_query(statement, values, dialect, without))
+        rows = self.database.rows(*buckets_query(statement, values, dialect, without))
         keys = 0 if without is not None else len(statement.groups)
         return [
             Bucket(
@@ -147,7 +154,9 @@ class Engine:
                 for weighed in buckets
             ]
         dialect = self.database.dialect(self.salt)
-        rows = self.database.rows(contributions_query(statement, aggregate, TOPS, dialect, without))
+        rows = self.database.rows(
+            *contributions_query(statement, aggregate, TOPS, dialect, without)
+        )
         keys = 0 if without is not None else len(statement.groups)
         sides = {tuple(row[:keys]): (_side(row[keys:]), _side(row[keys + 3 :])) for row in rows}
         return [self._flat(aggregate, weighed, *sides[weighed.bucket.key]) for weighed in buckets]
@@ -168,6 +177,10 @@ class Engine:
 
     def _released(self, noisy: float) -> int:
         return max(round(noisy), self.release.least)
+
+
+def _chosen(items: tuple[T, ...], positions: tuple[int, ...]) -> tuple[T, ...]:
+    return tuple(items[at] for at in positions)
 
 
 @dataclass(frozen=True)

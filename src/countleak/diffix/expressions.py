@@ -51,6 +51,18 @@ NODES: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
 HARMLESS = {"typed", "safe", "is_numeric", "dialect"}
 TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 
+# What a clause is called in SQL.
+CLAUSES = {
+    "order": "ORDER BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "having": "HAVING",
+    "distinct": "DISTINCT",
+    "joins": "JOIN",
+    "with_": "WITH",
+    "windows": "WINDOW",
+}
+
 
 def only(node: Any, *names: str) -> None:
     """Refuse a node that carries anything but the arguments ``names``."""
@@ -61,10 +73,11 @@ def only(node: Any, *names: str) -> None:
 
 def refuse(node: exp.Expression, part: str | None = None) -> Refused:
     """The one text for whatever is not allowed."""
-    what = type(node).__name__ if part is None else f"{type(node).__name__} with {part}"
+    kind = "*" if isinstance(node, exp.Star) else type(node).__name__
+    what = CLAUSES.get(part or "", f"{kind} with {part}" if part else kind)
     return Refused(
-        f"This part of the query is not allowed: {what}. Conditions joined by AND, with =, <>, "
-        "ranges, IN, LIKE and IS NULL, are."
+        f"This part of the query is not allowed: {what}. A query selects count, sum or avg FROM "
+        "one table, with conditions joined by AND (=, <>, ranges, IN, LIKE, IS NULL) and GROUP BY."
     )
 
 

@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 
 from countleak.diffix.conditions import read_conditions
 from countleak.diffix.expressions import Reader, only
+from countleak.diffix.shapes import parsed
 from countleak.diffix.statement import (
     Aggregate,
     Column,
@@ -30,7 +31,13 @@ LONGEST = 200_000
 
 def parse(text: str, table: Table) -> Statement:
     """The statement that ``text`` asks of ``table``."""
-    tree = _tree(text)
+    if len(text) > LONGEST:
+        raise Refused(f"The query has {len(text)} characters; at most {LONGEST} are read.")
+    with parsed(text, select_tree) as tree:
+        return _statement(tree, table)
+
+
+def _statement(tree: exp.Select, table: Table) -> Statement:
     only(tree, "expressions", "from_", "where", "group")
     source = tree.args.get("from_")
     if source is None:
@@ -47,13 +54,12 @@ def parse(text: str, table: Table) -> Statement:
         groups = tuple(
             dict.fromkeys(_group(e, tree.expressions, reader) for e in group.expressions)
         )
-    selected, aggregates = _selected(tree.expressions, groups, reader)
-    return Statement(table, aggregates, groups, conditions, selected)
+    labels, aggregates, shown = _selected(tree.expressions, groups, reader)
+    return Statement(table, aggregates, groups, conditions, labels, shown)
 
 
-def _tree(text: str) -> exp.Select:
-    if len(text) > LONGEST:
-        raise Refused(f"The query has {len(text)} characters; at most {LONGEST} are read.")
+def select_tree(text: str) -> exp.Select:
+    """The tree of a text that is one SELECT."""
     try:
         trees = [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
     except (
@@ -107,25 +113,29 @@ def _bare(node: exp.Expression) -> tuple[exp.Expression, str | None]:
 
 def _selected(
     nodes: list[exp.Expression], groups: tuple[Expression, ...], reader: Reader
-) -> tuple[tuple[str, ...], tuple[Aggregate, ...]]:
-    """The labels of the selected groups, in the order of GROUP BY, and the aggregates."""
+) -> tuple[tuple[str, ...], tuple[Aggregate, ...], tuple[int, ...]]:
+    """The labels of the groups, in the order of GROUP BY, the aggregates, and which are shown."""
     labels: dict[Expression, str] = {}
     aggregates: list[Aggregate] = []
+    shown: list[int] = []
     for node in nodes:
         inner, alias = _bare(node)
         if type(inner) in (exp.Count, exp.Sum, exp.Avg):
+            shown.append(len(groups) + len(aggregates))
             aggregates.append(_aggregate(inner, alias, reader))
             continue
         expression = reader.expression(inner)
         if expression not in groups:
             raise Refused("A selected expression must be an aggregate or stand in GROUP BY.")
+        shown.append(groups.index(expression))
         labels[expression] = alias or inner.sql(dialect="postgres")
     if not aggregates:
         raise Refused("A query must select an aggregate: count, sum or avg.")
     of_groups = [labels.get(g, _label(g)) for g in groups]
     names = _apart([*of_groups, *(aggregate.label for aggregate in aggregates)])
     named = zip(aggregates, names[len(groups) :], strict=True)
-    return tuple(names[: len(groups)]), tuple(replace(a, label=name) for a, name in named)
+    renamed = tuple(replace(aggregate, label=name) for aggregate, name in named)
+    return tuple(names[: len(groups)]), renamed, tuple(shown)
 
 
 def _apart(labels: list[str]) -> list[str]:

@@ -60,15 +60,18 @@ class Postgres:
     def dialect(self, salt: Salt) -> Dialect:
         return PostgresDialect(salt)
 
-    def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
+    def rows(self, text: str, values: Sequence[str | float] = ()) -> Sequence[tuple[Any, ...]]:
         import psycopg
 
         try:
-            # Bytes are sent as they are: no percent sign in a pattern is taken for a parameter.
-            return self._connection.execute(statement.encode()).fetchall()
+            # Raw: parameters are $1, $2, ..., and psycopg has a text prepared that comes often.
+            return psycopg.RawCursor(self._connection).execute(text.encode(), values).fetchall()
         except psycopg.Error:
             # The server's own words could quote a row.
             raise TargetError("the database could not compute this query") from None
+
+    def interrupt(self) -> None:
+        self._connection.cancel_safe()
 
 
 @contextmanager

@@ -1,12 +1,13 @@
-"""A statement as SQL of our own writing: names quoted, constants escaped, every number cast.
+"""A statement as SQL of our own writing: names quoted, constants apart, every number cast.
 
-The same text means the same to DuckDB and PostgreSQL, but for what ``Dialect`` writes.
+The same text means the same to DuckDB and PostgreSQL, but for what ``Dialect`` writes. Constants
+are parameters, so questions that differ in nothing else are one text, which a database plans once.
 """
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from countleak.diffix.functions import FUNCTIONS, LARGE, SAFE, cut_off
 from countleak.diffix.statement import (
@@ -25,8 +26,19 @@ from countleak.diffix.statement import (
     Range,
     Statement,
     Table,
+    expressions_of,
     mentioned,
 )
+
+# The constants of a text, in the order of its parameters $1, $2, ...
+Values = list[str | float]
+
+
+class Sql(NamedTuple):
+    """A text and the values of its parameters."""
+
+    text: str
+    values: Values
 
 
 class Dialect(Protocol):
@@ -51,25 +63,17 @@ def write_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def write_number(value: Fraction) -> str:
-    """A number in SQL, as a double."""
-    written = str(value.numerator) if value.denominator == 1 else repr(float(value))
-    return f"CAST({written} AS DOUBLE PRECISION)"
-
-
-def write(expression: Expression) -> str:
-    """An expression in SQL: a double or a text."""
+def write(expression: Expression, values: Values) -> str:
+    """An expression in SQL: a double or a text. Its constants are added to ``values``."""
     match expression:
         case Column():
             kind = "DOUBLE PRECISION" if expression.kind.numeric else "VARCHAR"
             return f"CAST({quote(expression.name)} AS {kind})"
-        case Constant(value=str() as text):
-            return f"CAST({write_text(text)} AS VARCHAR)"
-        case Constant(value=Fraction() as number):
-            return write_number(number)
+        case Constant(value=value):
+            return _parameter(value if isinstance(value, str) else float(value), values)
         case Call():
             function = FUNCTIONS[expression.function]
-            arguments = [write(argument) for argument in expression.arguments]
+            arguments = [write(argument, values) for argument in expression.arguments]
             if _size(expression, cut=False) > SAFE:
                 arguments = [
                     cut_off(written) if argument.kind.numeric else written
@@ -77,6 +81,12 @@ def write(expression: Expression) -> str:
                 ]
             return function.write(*arguments)
     raise AssertionError(expression)
+
+
+def _parameter(value: str | float, values: Values) -> str:
+    values.append(value)
+    kind = "VARCHAR" if isinstance(value, str) else "DOUBLE PRECISION"
+    return f"CAST(${len(values)} AS {kind})"
 
 
 def _size(expression: Expression, cut: bool = True) -> float:
@@ -97,71 +107,77 @@ def _size(expression: Expression, cut: bool = True) -> float:
     return math.inf
 
 
-def write_condition(condition: Condition) -> list[str]:
+def write_condition(condition: Condition, values: Values) -> list[str]:
     """A condition in SQL, in parts for AND, that is never NULL."""
     if isinstance(condition, Null):
         return [f"{quote(condition.column.name)} IS {'NOT ' if condition.negated else ''}NULL"]
     # greatest() and least() skip NULL, so it must not get as far as a function.
-    return [*map(_is_known, mentioned(condition)), _compare(condition)]
+    return [*map(_is_known, mentioned(condition)), _compare(condition, values)]
 
 
 def _is_known(column: Column) -> str:
     return f"{quote(column.name)} IS NOT NULL"
 
 
-def _compare(condition: Condition) -> str:
+def _compare(condition: Condition, values: Values) -> str:
     match condition:
         case Equal():
-            return f"{write(condition.left)} = {write(condition.right)}"
+            return f"{write(condition.left, values)} = {write(condition.right, values)}"
         case Differs():
-            return f"{write(condition.left)} <> {write(condition.constant)}"
+            return f"{write(condition.left, values)} <> {write(condition.constant, values)}"
         case Range():
-            column = write(condition.column)
-            low, high = write_number(condition.low), write_number(condition.high)
+            column = write(condition.column, values)
+            low, high = (_parameter(float(b), values) for b in (condition.low, condition.high))
             return f"{column} >= {low} AND {column} < {high}"
         case Among():
-            constants = ", ".join(write(constant) for constant in condition.constants)
-            return f"{write(condition.left)} IN ({constants})"
+            constants = ", ".join(write(constant, values) for constant in condition.constants)
+            return f"{write(condition.left, values)} IN ({constants})"
         case Like():
-            operator = "ILIKE" if condition.any_case else "LIKE"
-            negation = "NOT " if condition.negated else ""
-            return f"{write(condition.column)} {negation}{operator} {write_text(condition.pattern)}"
+            operator = (
+                f"{'NOT ' if condition.negated else ''}{'I' if condition.any_case else ''}LIKE"
+            )
+            pattern = _parameter(condition.pattern, values)
+            return f"{write(condition.column, values)} {operator} {pattern}"
     raise AssertionError(condition)
 
 
-def write_where(statement: Statement, without: Sequence[tuple[object, ...]] = ()) -> str:
+def write_where(
+    statement: Statement, values: Values, without: Sequence[tuple[object, ...]] = ()
+) -> str:
     """The WHERE clause; rows of the groups in ``without`` are left out."""
     # Nobody's row is nobody's secret, and has no user to seed noise with.
     parts = [f"{quote(statement.table.user)} IS NOT NULL"]
-    parts += [part for condition in statement.conditions for part in write_condition(condition)]
+    # Comparing a column costs less than computing, so it goes first and leaves fewer rows.
+    for condition in sorted(statement.conditions, key=_computes):
+        parts += write_condition(condition, values)
     if without:
-        same = " OR ".join(f"({_is_group(statement, key)})" for key in without)
+        same = " OR ".join(f"({_is_group(statement, key, values)})" for key in without)
         parts.append(f"NOT ({same})")
     return " AND ".join(dict.fromkeys(parts))
 
 
-def _is_group(statement: Statement, key: tuple[object, ...]) -> str:
+def _computes(condition: Condition) -> bool:
+    return any(isinstance(expression, Call) for expression in expressions_of(condition))
+
+
+def _is_group(statement: Statement, key: tuple[object, ...], values: Values) -> str:
     written = []
     for expression, value in zip(statement.groups, key, strict=True):
-        if value is None:
-            constant = "NULL"
-        elif isinstance(value, str):
-            constant = write(Constant(value))
-        else:
-            # In quotes, because a database may hold nan and inf.
-            constant = f"CAST('{value!r}' AS DOUBLE PRECISION)"
-        written.append(f"{_group(expression)} IS NOT DISTINCT FROM {constant}")
+        constant = "NULL"
+        if value is not None:
+            constant = _parameter(value if isinstance(value, str) else float(value), values)  # type: ignore[arg-type]
+        written.append(f"{_group(expression, values)} IS NOT DISTINCT FROM {constant}")
     return " AND ".join(written)
 
 
-def _group(expression: Expression) -> str:
+def _group(expression: Expression, values: Values) -> str:
     """A group's key, NULL where a column is."""
     if isinstance(expression, Column):
-        return write(expression)
+        return write(expression, values)
     unknown = " OR ".join(
         f"{quote(c.name)} IS NULL" for c in mentioned(Equal(expression, expression))
     )
-    return f"CASE WHEN {unknown} THEN NULL ELSE {write(expression)} END"
+    return f"CASE WHEN {unknown} THEN NULL ELSE {write(expression, values)} END"
 
 
 def buckets_query(
@@ -169,18 +185,24 @@ def buckets_query(
     materials: Sequence[Column],
     dialect: Dialect,
     without: Sequence[tuple[object, ...]] | None = None,
-) -> str:
+) -> Sql:
     """For every bucket: its key, users, the hash of the user set, the hash of each column's values.
 
     With ``without``, everything but those groups is one bucket without a key.
     """
     table = statement.table
     user = Column(table.user, table.columns[table.user])
-    keys = [] if without is not None else [_group(e) for e in statement.groups]
+    values: Values = []
+    keys = [] if without is not None else [_group(e, values) for e in statement.groups]
     users = "count(*)" if table.one_row_a_user else f"count(DISTINCT {quote(table.user)})"
     hashes = [_set_hash(table, user, "user", dialect)]
     hashes += [_set_hash(table, column, "value", dialect) for column in materials]
-    return _select([*keys, users, *hashes], statement, len(keys), without)
+    grouped = f" GROUP BY {', '.join(map(str, range(1, len(keys) + 1)))}" if keys else ""
+    text = (
+        f"SELECT {', '.join([*keys, users, *hashes])} FROM {quote(table.name)} "
+        f"WHERE {write_where(statement, values, without or ())}{grouped}"
+    )
+    return Sql(text, values)
 
 
 def _set_hash(table: Table, column: Column, role: str, dialect: Dialect) -> str:
@@ -194,15 +216,16 @@ def contributions_query(
     most: int,
     dialect: Dialect,
     without: Sequence[tuple[object, ...]] | None = None,
-) -> str:
+) -> Sql:
     """For every bucket: its key, and what its users add and what they subtract.
 
     Each side is how many users, their sum, and the ``most`` largest contributions.
     """
     user = quote(statement.table.user)
-    keys = [] if without is not None else [_group(e) for e in statement.groups]
+    values: Values = []
+    keys = [] if without is not None else [_group(e, values) for e in statement.groups]
     names = [f"k{place}" for place in range(len(keys))]
-    where = write_where(statement, without or ())
+    where = write_where(statement, values, without or ())
     keyed = [f"{key} AS {name}" for key, name in zip(keys, names, strict=True)]
     rows = f"SELECT {', '.join([*keyed, f'{user} AS u', f'{_amount(aggregate)} AS v'])} "
     rows += f"FROM {quote(statement.table.name)} WHERE {where}"
@@ -219,7 +242,7 @@ def contributions_query(
         side = f"CASE WHEN {sign}c > 0 THEN {sign}c END"
         sides += [f"count({side})", f"sum({side})", dialect.largest(side, most)]
     grouped = f" GROUP BY {', '.join(names)}" if names else ""
-    return f"SELECT {', '.join([*names, *sides])} FROM ({users}) AS s{grouped}"
+    return Sql(f"SELECT {', '.join([*names, *sides])} FROM ({users}) AS s{grouped}", values)
 
 
 def _amount(aggregate: Aggregate) -> str:
@@ -231,16 +254,3 @@ def _amount(aggregate: Aggregate) -> str:
     # Decimals add up to the same in any order; doubles would not, and noise must be sticky.
     scale = 0 if aggregate.column.kind is Kind.WHOLE else 6
     return f"CAST({quote(aggregate.column.name)} AS DECIMAL(38, {scale}))"
-
-
-def _select(
-    selected: Sequence[str],
-    statement: Statement,
-    keys: int,
-    without: Sequence[tuple[object, ...]] | None,
-) -> str:
-    grouped = f" GROUP BY {', '.join(map(str, range(1, keys + 1)))}" if keys else ""
-    return (
-        f"SELECT {', '.join(selected)} FROM {quote(statement.table.name)} "
-        f"WHERE {write_where(statement, without or ())}{grouped}"
-    )

@@ -179,10 +179,14 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Statement:
-    """A question: aggregates over the rows of all ``conditions``, for every group."""
+    """A question: aggregates over the rows of all ``conditions``, for every group.
+
+    ``shown`` are the positions, among groups and then aggregates, of what was selected.
+    """
 
     table: Table
     aggregates: tuple[Aggregate, ...]
     groups: tuple[Expression, ...] = ()
     conditions: tuple[Condition, ...] = ()
     labels: tuple[str, ...] = ()
+    shown: tuple[int, ...] = ()

@@ -199,9 +199,11 @@ def stack(parts: Sequence[Evidence]) -> Evidence:
 
 def _near(noise: Noise, told: NDArray[np.float64]) -> float:
     assert noise.threshold is not None
-    if not told.size:
-        return 0.0
-    scale = float(np.max(noise.sigma)) if noise.sigma is not None else float(told.std() + 1)
+    if noise.sigma is not None:
+        scale = float(np.max(noise.sigma))
+    else:
+        # Answers vary by more than their noise, so this errs on the safe side.
+        scale = float(told.std()) + 1 if told.size else 1.0
     return noise.threshold.mean + NEAR * (scale + noise.threshold.sd)
 
 

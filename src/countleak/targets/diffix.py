@@ -1,22 +1,20 @@
 """The rebuilt Diffix as a target: every query becomes the SQL that the paper sent."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.answers import Answers
-from countleak.diffix.align import snap
 from countleak.diffix.database import Database
 from countleak.diffix.duck import Duck
 from countleak.diffix.engine import Answer, Engine
 from countleak.diffix.releases import Release, release_of
 from countleak.diffix.salt import Salt, salt_file
-from countleak.errors import InputError
 from countleak.people import Condition, People
-from countleak.queries import Queries, count_statement
+from countleak.queries import Queries
+from countleak.targets.counts import Counts
 
 # Small enough that little is lost when a run is stopped.
 BATCH = 100
@@ -70,16 +68,5 @@ class Diffix:
 
     def statement(self, queries: Queries, position: int) -> str:
         """The SQL of a query."""
-        if not queries.where:
-            raise InputError(
-                f"{queries.family} queries have no SQL; ask digits, or subsets with an id column"
-            )
         table = self.engine.database.table
-        low, high = snap(Fraction(int(queries.ids.min())), Fraction(int(queries.ids.max()) + 1))
-        return count_statement(
-            queries.where[position],
-            table=table.name,
-            column=table.user,
-            condition=None if self.condition is None else str(self.condition),
-            between=(int(low), int(high)),
-        )
+        return Counts(table.name, table.user, self.condition).statement(queries, position)

@@ -1,0 +1,98 @@
+"""`countleak serve`: Diffix behind PostgreSQL's protocol and REST."""
+
+import asyncio
+import getpass
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from countleak.cli import console, words
+from countleak.errors import InputError, MissingExtra
+
+DEMO_SALT = Path("demo") / "salt"
+
+
+def serve(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="TOML file with databases, tables and users; see docs/server.md."),
+    ] = None,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Serve a generated bank to `analyst`, without a password."),
+    ] = False,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen at (127.0.0.1, or the file's).")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", "-p", help="PostgreSQL's port (5433); 0 for any.", min=0, max=65535),
+    ] = None,
+    rest_port: Annotated[
+        int | None, typer.Option(help="REST's port (8033); 0 for any.", min=0, max=65535)
+    ] = None,
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Listen where other machines can reach it.")
+    ] = False,
+    salt_file: Annotated[
+        Path,
+        typer.Option(help="--demo: file of the secret behind the noise; made where there is none."),
+    ] = DEMO_SALT,
+    make_verifier: Annotated[
+        bool,
+        typer.Option(
+            "--make-verifier",
+            help="Read a password (from the terminal or a pipe) and print its SCRAM verifier.",
+        ),
+    ] = False,
+    json: words.Json = False,
+) -> None:
+    """Serve Diffix over a database to psql, drivers and HTTP clients."""
+    try:
+        from countleak.server.configuration import demo as demo_server
+        from countleak.server.configuration import from_file
+        from countleak.server.running import Listening
+        from countleak.server.users import Verifier
+    except ModuleNotFoundError:
+        raise MissingExtra("a server", "server") from None
+
+    if make_verifier:
+        verifier = str(Verifier.of_password(_password()))
+        if json:
+            console.print_json({"verifier": verifier})
+        else:
+            console.say(verifier)
+        return
+    if (file is None) == (not demo):
+        raise InputError("name a TOML file of what to serve, or pass --demo")
+    given = {"host": host, "postgres_port": port, "rest_port": rest_port}
+    changed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    with ExitStack() as stack:
+        with console.waiting("loading"):
+            if file is not None:
+                server = from_file(stack, file, changed)
+            else:
+                server = demo_server(stack, Listening(**changed), salt_file)
+        server.listening.check(server.users, allow_remote)
+        asyncio.run(server.serve(_announce_json if json else _announce))
+
+
+def _announce(protocol: str, host: str, port: int) -> None:
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    console.say(f"REST on http://{address}" if protocol == "REST" else f"{protocol} on {address}")
+    sys.stdout.flush()
+
+
+def _announce_json(protocol: str, host: str, port: int) -> None:
+    console.print_json({"listener": protocol, "host": host, "port": port})
+    sys.stdout.flush()
+
+
+def _password() -> str:
+    text = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    if not text:
+        raise InputError("the password is empty; type one, or pipe one in")
+    return text

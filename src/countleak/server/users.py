@@ -1,0 +1,160 @@
+"""Who may ask: users with a SCRAM verifier and hashed tokens; nothing here can be read back."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from scramp import ScramException, ScramMechanism
+
+from countleak.errors import InputError
+
+PLAIN, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
+ITERATIONS = 4096
+# Made anew with every start: what a user who does not exist is challenged with.
+_NOBODY = secrets.token_bytes(32)
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """What tells that a client knows a password, without being it."""
+
+    salt: bytes = field(repr=False)
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+    iterations: int = ITERATIONS
+
+    @classmethod
+    def of_password(cls, password: str) -> "Verifier":
+        """The verifier of a password, with a salt of its own."""
+        try:
+            salt, stored, server, count = ScramMechanism(PLAIN).make_auth_info(password)
+        except ScramException:
+            raise InputError("a password has characters that SCRAM does not allow") from None
+        return cls(salt, stored, server, count)
+
+    @classmethod
+    def parse(cls, text: str) -> "Verifier":
+        """The verifier that PostgreSQL's catalogue writes ``SCRAM-SHA-256$4096:salt$key:key``."""
+        match = re.fullmatch(r"SCRAM-SHA-256\$(\d{4,8}):([^$:]+)\$([^$:]+):([^$:]+)", text.strip())
+        try:
+            if match is None:
+                raise ValueError
+            salt, stored, server = (base64.b64decode(p, validate=True) for p in match.groups()[1:])
+            if len(stored) != 32 or len(server) != 32 or int(match[1]) < ITERATIONS:
+                raise ValueError
+        except (ValueError, binascii.Error):
+            raise InputError(
+                "a verifier is written SCRAM-SHA-256$4096:salt$key:key; `countleak serve "
+                "--make-verifier` makes one"
+            ) from None
+        return cls(salt, stored, server, int(match[1]))
+
+    def __str__(self) -> str:
+        salt, stored, server = (
+            base64.b64encode(part).decode()
+            for part in (self.salt, self.stored_key, self.server_key)
+        )
+        return f"SCRAM-SHA-256${self.iterations}:{salt}${stored}:{server}"
+
+
+def _doomed(name: str) -> Verifier:
+    """A verifier that no password fits, the same whenever that name is tried."""
+    salt, stored, server = (
+        hmac.digest(_NOBODY, f"{part}:{name}".encode(), "sha256")
+        for part in ("salt", "stored", "server")
+    )
+    return Verifier(salt, stored, server)
+
+
+@dataclass(frozen=True)
+class User:
+    """A user: how it proves itself, and which databases it may ask (none named: all).
+
+    A trusted user needs no proof; it is let in from this machine only.
+    """
+
+    name: str
+    verifier: Verifier | None = None
+    tokens: tuple[bytes, ...] = field(default=(), repr=False)
+    databases: frozenset[str] = frozenset()
+    trusted: bool = False
+
+    def may_ask(self, database: str) -> bool:
+        """Whether it may ask that database."""
+        return not self.databases or database in self.databases
+
+
+def hash_token(token: str) -> bytes:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+@dataclass(frozen=True)
+class Users:
+    """All users of a server, by name."""
+
+    by_name: dict[str, User]
+
+    @property
+    def are_all_trusted(self) -> bool:
+        """Whether nobody has anything to prove."""
+        return all(user.trusted for user in self.by_name.values())
+
+    def of_token(self, token: str | None) -> User | None:
+        """The user of a token; the trusted one where none is sent."""
+        if token is None:
+            return next((user for user in self.by_name.values() if user.trusted), None)
+        hashed, found = hash_token(token), None
+        for user in self.by_name.values():
+            for known in user.tokens:
+                # All are compared, each in constant time.
+                if hmac.compare_digest(known, hashed):
+                    found = user
+        return found
+
+
+class Exchange:
+    """One SCRAM exchange: two messages of the client's, each answered or refused."""
+
+    def __init__(self, name: str, user: User | None, mechanism: str, certificate: str | None):
+        """Challenge whoever says to be ``name``; ``certificate`` (PEM) is that of the TLS layer."""
+        verifier = user.verifier if user is not None else None
+        known = verifier or _doomed(name)
+        info = (known.salt, known.stored_key, known.server_key, known.iterations)
+        binding = ("tls-server-end-point", certificate) if certificate is not None else None
+        self._server: Any = ScramMechanism(mechanism).make_server(lambda _: info, binding)
+
+    def first(self, message: bytes) -> bytes:
+        """The challenge to a client's first message; ``ScramException`` where it is malformed."""
+        text = _ascii(message)
+        header, bare = _parted(text)
+        # PostgreSQL's clients leave the name empty, for the start-up message gave it; scramp wants
+        # one. It signs what the client sent.
+        self._server.set_client_first(f"{header}n=user,{bare.partition(',')[2]}")
+        self._server.client_first_bare = bare
+        return str(self._server.get_server_first()).encode()
+
+    def final(self, message: bytes) -> bytes:
+        """The server's proof; ``ScramException`` where the client's is wrong."""
+        self._server.set_client_final(_ascii(message))
+        return str(self._server.get_server_final()).encode()
+
+
+def _ascii(message: bytes) -> str:
+    try:
+        return message.decode("ascii")
+    except UnicodeDecodeError:
+        raise ScramException("a message that is not ASCII") from None
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The header of a first message, with its commas, and the rest, which begins with a name."""
+    parts = text.split(",", 2)
+    if len(parts) != 3 or not parts[2].startswith("n="):
+        raise ScramException("a malformed first message")
+    return f"{parts[0]},{parts[1]},", parts[2]
