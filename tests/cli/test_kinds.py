@@ -101,7 +101,7 @@ def test_bad_input_is_one_line(run, planned, words, complaint):
 
 
 def test_bench_categories(run, tmp_path):
-    options = ("--queries", "40,80", "--people", 20, "--trials", 2, "--picture", "values.svg")
+    options = ("--queries", "40,80", "--people", 12, "--trials", 2, "--picture", "values.svg")
     rows = run("bench", "categories", *options, "--json").json["rows"]
     assert [row["queries"] for row in rows] == [40, 40, 40, 80, 80, 80]
     assert all(0 < row["baseline"] < 1 for row in rows)
