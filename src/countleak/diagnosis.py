@@ -109,6 +109,7 @@ def diagnose(queries: Queries, answers: Answers, *, seed: int = 0) -> Diagnosis:
     residual = _residuals(queries, answers, found)
     sigma, kurtosis, error = _moments(evidence, found, residual)
     by, groups = _groups(queries, answers, residual)
+    offset, offset_error = _offset(queries, answers, residual, sigma, found, by, seed)
     bound = _bound(queries, answers, base, sigma, kurtosis)
     shape = Shape.GAUSSIAN
     if bound is not None:
@@ -118,7 +119,7 @@ def diagnose(queries: Queries, answers: Answers, *, seed: int = 0) -> Diagnosis:
     sticky, repeated = _stickiness(queries, answers)
     return Diagnosis(
         n, len(answers), int((~released).sum()), shape, sigma, error,
-        found.values.offset, found.offset_sd, kurtosis,
+        offset, offset_error, kurtosis,
         found.values.wrong if found.values.wrong > FEW_WRONG and shape is Shape.GAUSSIAN else 0.0,
         whole, bound, base, floor, threshold, by, groups, sticky, repeated, residual,
     )  # fmt: skip
@@ -127,7 +128,7 @@ def diagnose(queries: Queries, answers: Answers, *, seed: int = 0) -> Diagnosis:
 def _fit(queries: Queries, answers: Answers, noise: Noise, seed: int) -> tuple[Evidence, Posterior]:
     evidence = gather(queries, answers, noise)
     rng = np.random.default_rng([seed, 6])
-    effort = Effort(2, 4, 80, 80)
+    effort = Effort(2, 3, 60, 50)
     return evidence, fit(queries, answers, evidence, rng, effort=effort, histogram=True)
 
 
@@ -166,6 +167,31 @@ def _residuals(queries: Queries, answers: Answers, found: Posterior) -> NDArray[
     """Answer less fitted count and offset (k,), for every released answer."""
     fitted = queries.dot(found.probability)[answers.query[answers.released]]
     return answers.values[answers.released] - fitted - found.values.offset
+
+
+def _offset(
+    queries: Queries,
+    answers: Answers,
+    residual: NDArray[np.float64],
+    sigma: float,
+    found: Posterior,
+    by: str | None,
+    seed: int,
+) -> tuple[float, float]:
+    """What all answers are off by, and its error: from those that are whole-heartedly Gaussian.
+
+    Where low counts are held back the answers that remain are off for that reason alone, and the
+    fit that knows it is believed.
+    """
+    if not answers.released.all():
+        return found.values.offset, found.offset_sd
+    near = np.abs(residual) < 5 * sigma
+    kept = Answers(answers.query[near], answers.values[near], answers.released[near])
+    noise = Noise(None, None, 0.0, None if by is None else queries.groups_by(by))
+    evidence = gather(queries, kept, noise)
+    rng = np.random.default_rng([seed, 7])
+    refined = fit(queries, kept, evidence, rng, effort=Effort(2, 3, 60, 150))
+    return refined.values.offset, refined.offset_sd
 
 
 def _moments(

@@ -185,3 +185,13 @@ def test_shapes_and_names_are_checked():
         guess.guess("C")
     with pytest.raises(InputError, match="the precision is 1"):
         guess.claims_at(1.0)
+
+
+def test_an_offset_of_all_answers_is_found():
+    asked = {
+        name: (queries, Answers.to_all(answers.values + 2.0))
+        for name, (queries, answers) in asked_about(40, 300, Gaussian(2.0)).items()
+    }
+    found = Categorical(Noise(offset=None)).decode(asked)
+    assert found.basis["offset"] == pytest.approx(2.0, abs=0.5)
+    assert (found.values == BANK.columns["status"][:40]).mean() > 0.9

@@ -8,7 +8,6 @@ from countleak.decoders import Decoder, Guess
 from countleak.decoders.bayes import Bayes
 from countleak.decoders.bounded import Bounded
 from countleak.decoders.known import Informed
-from countleak.decoders.robust import groups_by
 from countleak.diagnosis import ENOUGH, Diagnosis, diagnose
 from countleak.noise import Noise, Shape, Threshold
 from countleak.queries import Queries
@@ -55,7 +54,7 @@ class Automatic:
         reasons = [f"{found.shape.value} noise of SD {found.sigma:.2f}"]
         groups = None
         if found.by is not None:
-            groups = groups_by(queries, found.by)
+            groups = queries.groups_by(found.by)
             odd = ", ".join(f"{group.value:g}" for group in found.odd)
             reasons.append(f"noise differs by {found.by}" + (f" (odd: {odd})" if odd else ""))
         if found.wrong:

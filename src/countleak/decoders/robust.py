@@ -8,13 +8,9 @@ own. How many, how much and how large is estimated from the answers.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from countleak.answers import Answers
 from countleak.decoders import Guess
 from countleak.decoders.bayes import Bayes
-from countleak.errors import InputError
 from countleak.inference.sampling import Effort
 from countleak.noise import Noise, Shape, Threshold
 from countleak.queries import Queries
@@ -44,16 +40,6 @@ class Robust:
 
     def bayes(self, queries: Queries) -> Bayes:
         """The Bayesian decoder of these assumptions, for these queries."""
-        groups = None if self.by is None else groups_by(queries, self.by)
+        groups = None if self.by is None else queries.groups_by(self.by)
         noise = Noise(None, None, None, groups, self.shape, self.floor, self.threshold)
         return Bayes(noise, self.prior, self.known, self.effort, self.seed)
-
-
-def groups_by(queries: Queries, parameter: str) -> NDArray[np.int64]:
-    """The group (m,) of each query: queries with the same value of ``parameter`` share one."""
-    if parameter not in queries.parameters:
-        raise InputError(
-            f"{queries.family} queries have no parameter {parameter!r}; they have "
-            f"{', '.join(queries.parameters) or 'none'}"
-        )
-    return np.unique(queries.parameters[parameter], return_inverse=True)[1].astype(np.int64)

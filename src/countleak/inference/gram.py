@@ -103,10 +103,12 @@ class GramReplica:
         exchanges = EXCHANGES * self.kind.people(self.gram.n)
         self.kind.gram_sweep(self.x, self.free, self.c, self.G, self.rates, rng, exchanges, total)
         bits = self.x.astype(np.float64)
+        if self.gram.noise.offset is None:
+            self._draw_offset(bits, beta, rng)
         misfit = self.gram.misfit(bits, self.values.offset)
         self.rounds += 1
-        if self.rounds % NOISE_EVERY == 0:
-            misfit = self._draw_noise(bits, misfit, beta, rng)
+        if self.rounds % NOISE_EVERY == 0 and self.gram.noise.sigma is None:
+            self._draw_sigma(misfit, beta, rng)
         variance = self.values.sigma**2
         self.likelihood = float(
             -0.5 * (self.gram.count * np.log(2 * np.pi * variance) + misfit / variance).sum()
@@ -117,34 +119,42 @@ class GramReplica:
         """Nothing: the answers one by one are not looked at."""
 
     def _weigh(self, beta: float) -> None:
-        """The weighted sums that the kernel works on, for these values of the noise."""
+        """The weighted sums that the kernel works on, for these values of the noise.
+
+        An open offset, of one block, is integrated out: bits drawn given one would hold it there.
+        """
         weight = beta / self.values.sigma**2
         gram, self.beta = self.gram, beta
         self.G = np.tensordot(weight, gram.products, 1)
-        towards = weight @ (gram.with_b - self.values.offset * gram.with_one)
+        towards, ones = weight @ gram.with_b, weight @ gram.with_one
+        if gram.noise.offset is None:
+            precision = self._offset_precision(weight)
+            self.G[0] -= np.outer(ones, ones) / precision
+            towards = towards - ones * float(weight @ gram.b) / precision
+        else:
+            towards = towards - ones * self.values.offset
         self.c = towards - _blockwise(self.G, self.x.astype(np.float64))
 
-    def _draw_noise(
-        self,
-        bits: NDArray[np.float64],
-        misfit: NDArray[np.float64],
-        beta: float,
-        rng: np.random.Generator,
-    ) -> NDArray[np.float64]:
-        """Draw what is open from its conditionals, known in closed form; returns the misfit."""
-        gram, noise = self.gram, self.gram.noise
-        sigma, offset = self.values.sigma, self.values.offset
-        if noise.sigma is None:
-            # Inverse gamma, under a prior flat in log sigma.
-            shape, scale = beta * gram.count / 2, beta * misfit / 2
-            drawn = np.sqrt(np.maximum(scale, 1e-9) / rng.gamma(np.maximum(shape, 0.5)))
-            sigma = np.maximum(np.where(gram.count > 0, drawn, sigma), LEAST_SIGMA)
-        if noise.offset is None:
-            # Gaussian: the mean residual, drawn towards 0 by the prior of ``offset_prior``.
-            weight = beta / sigma**2
-            precision = float((weight * gram.count).sum()) + 4 / float(sigma.mean()) ** 2
-            mean = float((weight * (gram.b - gram.with_one @ bits)).sum()) / precision
-            offset = mean + float(rng.normal()) / np.sqrt(precision)
-            misfit = gram.misfit(bits, offset)
-        self.values = Values(sigma, offset, 0.0)
-        return misfit
+    def _offset_precision(self, weight: NDArray[np.float64]) -> float:
+        """The precision of the offset: of its answers, and of the prior of ``offset_prior``."""
+        return float(weight @ self.gram.count) + 4 / float(self.values.sigma.mean()) ** 2
+
+    def _draw_offset(
+        self, bits: NDArray[np.float64], beta: float, rng: np.random.Generator
+    ) -> None:
+        """Gaussian, around the mean residual."""
+        gram, weight = self.gram, beta / self.values.sigma**2
+        precision = self._offset_precision(weight)
+        mean = float(weight @ (gram.b - gram.with_one @ bits)) / precision
+        offset = mean + float(rng.normal()) / np.sqrt(precision)
+        self.values = Values(self.values.sigma, offset, 0.0)
+
+    def _draw_sigma(
+        self, misfit: NDArray[np.float64], beta: float, rng: np.random.Generator
+    ) -> None:
+        """Inverse gamma, under a prior flat in log sigma."""
+        count = self.gram.count
+        shape, scale = beta * count / 2, beta * misfit / 2
+        drawn = np.sqrt(np.maximum(scale, 1e-9) / rng.gamma(np.maximum(shape, 0.5)))
+        sigma = np.maximum(np.where(count > 0, drawn, self.values.sigma), LEAST_SIGMA)
+        self.values = Values(sigma, self.values.offset, 0.0)

@@ -91,7 +91,9 @@ def sample(
     held = np.zeros(evidence.n, np.bool_) if known is None else known
     # Where all that speaks is Gaussian and the noise wide, answers need not be looked at again.
     plain = evidence.is_gaussian and float(start.values.sigma.min()) > WIDE
-    gram = Gram.of(evidence, kind.blocks) if plain and not histogram else None
+    # An open offset would tie the blocks of values together.
+    apart = kind.blocks == 1 or evidence.noise.offset is not None
+    gram = Gram.of(evidence, kind.blocks) if plain and apart and not histogram else None
     # The matrices are small: threads would wait for each other more than they would work.
     with threadpool_limits(1):
         runs = [

@@ -65,6 +65,15 @@ class Queries:
             tuple(self.where[i] for i in positions) if self.where else (),
         )
 
+    def groups_by(self, parameter: str) -> NDArray[np.int64]:
+        """The group (m,) of each query, 0, 1, ...: those alike in ``parameter`` share one."""
+        if parameter not in self.parameters:
+            raise InputError(
+                f"{self.family} queries have no parameter {parameter!r}; they have "
+                f"{', '.join(self.parameters) or 'none'}"
+            )
+        return np.unique(self.parameters[parameter], return_inverse=True)[1].astype(np.int64)
+
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked about whom; answers carry it to find their queries."""
