@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from countleak import Guess, ShapeError, score, wilson
+from countleak import (
+    Amounts,
+    Categories,
+    Guess,
+    ShapeError,
+    score,
+    score_amounts,
+    score_categories,
+    wilson,
+)
 from countleak.scores import calibration
 
 IDS = np.arange(10)
@@ -72,3 +81,26 @@ def test_honest_probabilities_have_little_calibration_error():
     honest = (rng.random(100_000) < probability).astype(np.int8)
     assert calibration(probability, honest).error < 0.01
     assert calibration(probability**3, honest).error > 0.05
+
+
+def test_values_by_hand():
+    chance = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
+    values = Categories(np.arange(4), ("A", "B"), chance, np.array([True, True, True, False]))
+    found = score_categories(values, np.array(["A", "B", "C", "B"]))
+    assert (found.right, found.claims, found.people) == (2, 3, 4)
+    assert found.accuracy == pytest.approx(2 / 3)
+    assert found.baseline == 0.5
+    assert found.interval() == wilson(2, 3)
+    assert found.by_value()[2] == {"truth": "C", "people": 1, "as A": 1, "as B": 0}
+    with pytest.raises(ShapeError, match="about 4 people, but 1 values"):
+        score_categories(values, np.array(["A"]))
+
+
+def test_numbers_by_hand():
+    guessed, truth = np.array([10.0, 22.0, 33.0]), np.array([10.0, 20.0, 30.0])
+    error = np.ones(3)
+    found = score_amounts(Amounts(np.arange(3), guessed, error, guessed - 2, guessed + 2), truth)
+    assert (found.within, found.baseline_within, found.covered) == (3, 1, 2)
+    assert found.r_squared == pytest.approx(1 - (4 + 9) / 200)
+    assert found.mean_error == pytest.approx(5 / 3)
+    assert found.baseline_error == pytest.approx(20 / 3)

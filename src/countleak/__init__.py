@@ -1,6 +1,6 @@
 """countleak: ask a system many counts, and see whose secret the answers give away."""
 
-from countleak.people import Condition, People, generated_bank, generated_census, read_people
+from countleak.people import Condition, People, Total, generated_bank, generated_census, read_people
 from countleak.queries import Queries, count_statement, read_queries, write_queries
 from countleak.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
 from countleak.queries.subsets import random_subsets
@@ -57,8 +57,20 @@ from countleak.decoders.bounded import Bounded
 from countleak.decoders.polish import Polished
 from countleak.decoders.known import Informed
 from countleak.decoders.automatic import Automatic
+from countleak.decoders.categorical import Categorical, Categories
+from countleak.decoders.sums import Amounts, Sums
 from countleak.questions import Belief, Goal, Information, Variance, believe, choose
-from countleak.scores import Calibration, Score, calibration, score, wilson
+from countleak.scores import (
+    AmountScore,
+    Calibration,
+    CategoryScore,
+    Score,
+    calibration,
+    score,
+    score_amounts,
+    score_categories,
+    wilson,
+)
 from countleak.audit import (
     Adaptive,
     Reconstruction,
@@ -84,7 +96,7 @@ __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    "Condition", "People", "generated_bank", "generated_census", "read_people",
+    "Condition", "People", "Total", "generated_bank", "generated_census", "read_people",
     "Queries", "count_statement", "read_queries", "write_queries",
     "Arithmetic", "Exact", "Float64", "Numeric", "numeric_server",
     "random_subsets", "random_signs", "random_tables", "table_queries",
@@ -100,9 +112,10 @@ __all__ = [
     "Solver", "Highs", "InteriorPoint", "Auto",
     "Noise", "Shape", "Threshold", "Diagnosis", "diagnose",
     "Decoder", "Guess", "Rounding", "LeastSquares", "Bayes", "Robust", "Bounded", "Polished",
-    "Informed", "Automatic",
+    "Informed", "Automatic", "Categorical", "Categories", "Amounts", "Sums",
     "Belief", "Goal", "Information", "Variance", "believe", "choose",
-    "Calibration", "Score", "calibration", "score", "wilson",
+    "AmountScore", "Calibration", "CategoryScore", "Score", "calibration", "score",
+    "score_amounts", "score_categories", "wilson",
     "Adaptive", "Reconstruction", "Step", "ask", "ask_into", "audit_adaptively", "confidence",
     "reconstruct",
     "CountleakError", "InputError", "MissingExtra", "NoPrediction", "Refused", "ShapeError",

@@ -85,9 +85,9 @@ class Adaptive:
     batch: int = 50
     most: int | None = None
     goal: Goal | None = field(default_factory=Information)
-    choose_first: bool = True
     decoder: Decoder = field(default_factory=Automatic)
     seed: int = 0
+    choose_first: bool = True
 
     def __post_init__(self) -> None:
         if not 0.5 < self.until <= 1:

@@ -100,7 +100,7 @@ def diagnose(queries: Queries, answers: Answers, *, seed: int = 0) -> Diagnosis:
     told = answers.values[released]
     whole = bool((told == np.rint(told)).all())
     base = _base(told) if whole else None
-    floor = _floor(told)
+    floor = lowest_answer(told)
     threshold = Threshold() if not released.all() else None
     noise = Noise(None, None, None, None, Shape.GAUSSIAN, floor, threshold)
     evidence, found = _fit(queries, answers, noise, seed)
@@ -140,7 +140,7 @@ def _base(told: NDArray[np.float64]) -> int | None:
     return base if base >= 2 else None
 
 
-def _floor(told: NDArray[np.float64]) -> float | None:
+def lowest_answer(told: NDArray[np.float64]) -> float | None:
     """The lowest answer the system gives, where answers pile up at it or none falls below 0."""
     lowest = float(told.min())
     at, next_up = int((told == lowest).sum()), int((told == lowest + 1).sum())

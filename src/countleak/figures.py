@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.bench.categories import Row as CategoryRow
 from countleak.bench.questions import Curve
 from countleak.bench.solvers import OURS, Row, growth
 from countleak.budget.advice import Advice
@@ -371,6 +372,43 @@ def draw_budget(advice: Advice, path: Path) -> None:
         f"{advice.prediction.accuracy:.1%} right after {attack.queries} answers",
     )
     _save(chart.configure_view(stroke=None), path)
+
+
+def draw_categories(rows: Sequence[CategoryRow], path: Path) -> None:
+    """Draw mean accuracy against queries a value, a line a decoder, ± 2 standard errors."""
+    alt = _altair()
+    values = [
+        {
+            "queries": row.queries,
+            "decoder": row.decoder,
+            "accuracy": row.accuracy,
+            "low": row.accuracy - 2 * row.standard_error,
+            "high": min(1.0, row.accuracy + 2 * row.standard_error),
+        }
+        for row in rows
+    ]
+    order = list(dict.fromkeys(row.decoder for row in rows))
+    scale = alt.Scale(domain=[0.5, 1.0], clamp=True)
+    share = alt.Y("accuracy:Q", title="values recovered", scale=scale, axis=alt.Axis(format="%"))
+    across = alt.X("queries:Q", title="queries a value", axis=alt.Axis(grid=False))
+    colour = alt.Color(
+        "decoder:N",
+        title=None,
+        sort=order,
+        scale=alt.Scale(domain=order, range=[RECOVERED, "#d18f1e", MISSED]),
+    )
+    base = alt.Chart(alt.Data(values=values)).encode(x=across, color=colour)
+    guessing = [{"baseline": rows[0].baseline, "text": "naming everyone the commonest value"}]
+    rule = alt.Chart(alt.Data(values=guessing)).encode(y=alt.Y("baseline:Q", scale=scale))
+    chart = alt.layer(
+        base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
+        base.mark_line(point=True, strokeWidth=2.5).encode(y=share),
+        rule.mark_rule(color=QUIET, strokeDash=[5, 4]),
+        rule.mark_text(align="right", dy=10, color=QUIET).encode(
+            x=alt.datum(max(row.queries for row in rows)), text="text:N"
+        ),
+    ).properties(width=460, height=280, title="A four-valued secret, all values together")
+    _save(chart, path)
 
 
 def draw_growth(rows: Sequence[Row], path: Path) -> None:

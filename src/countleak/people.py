@@ -49,6 +49,16 @@ class Condition:
         return f"{self.column} {self.comparison} {quoted}"
 
 
+@dataclass(frozen=True)
+class Total:
+    """A number of each person that a system adds up: ``column``."""
+
+    column: str
+
+    def __str__(self) -> str:
+        return self.column
+
+
 @dataclass(frozen=True, eq=False)
 class People:
     """n people: ``ids`` (n,), ascending and unique, and named ``columns``, each (n,)."""
@@ -76,14 +86,24 @@ class People:
     def __len__(self) -> int:
         return self.ids.size
 
+    def column(self, name: str) -> NDArray[Any]:
+        """The values (n,) of a column."""
+        if name not in self.columns:
+            raise InputError(
+                f"there is no column {name!r}; the columns are {', '.join(self.columns) or 'none'}"
+            )
+        return self.columns[name]
+
+    def numbers(self, total: Total) -> NDArray[np.float64]:
+        """The numbers (n,) that a total adds up."""
+        values = self.column(total.column)
+        if values.dtype.kind not in "iuf":
+            raise InputError(f"{total.column} holds words, like {values[0]}; only numbers add up")
+        return values.astype(np.float64)
+
     def secret(self, condition: Condition) -> NDArray[np.int8]:
         """Bits (n,): 1 where the condition holds."""
-        if condition.column not in self.columns:
-            raise InputError(
-                f"there is no column {condition.column!r}; the columns are "
-                f"{', '.join(self.columns) or 'none'}"
-            )
-        values = self.columns[condition.column]
+        values = self.column(condition.column)
         value: str | float = condition.value
         if values.dtype.kind in "iuf":
             try:

@@ -92,14 +92,14 @@ def write_records(
 
     A countleak file of another kind is never replaced: that is a slip, not a wish.
     """
-    if (found := _kind(path)) not in (None, kind):
+    if (found := kind_of(path)) not in (None, kind):
         raise InputError(f"{path}: holds {found}, not {kind}; name another file to write to")
     with replacing(path) as file:
         file.write(_line({"countleak": kind, "version": VERSION, **header}))
         file.writelines(_line(record) for record in records)
 
 
-def _kind(path: Path) -> str | None:
+def kind_of(path: Path) -> str | None:
     """What a countleak file holds by its header; None for anything else."""
     try:
         with path.open(encoding="utf-8") as file:

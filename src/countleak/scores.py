@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.decoders import Guess
-from countleak.errors import ShapeError
+from countleak.decoders.categorical import Categories
+from countleak.decoders.sums import Amounts
+from countleak.errors import InputError, ShapeError
 
 
 def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
@@ -97,6 +99,138 @@ def score(guess: Guess, secret: NDArray[np.int8]) -> Score:
         false_positives=int((claimed & said_one & ~is_one).sum()),
         false_negatives=int((claimed & ~said_one & is_one).sum()),
         ones=int(is_one.sum()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryScore:
+    """Claims about ``people`` people whose secret is one of several values.
+
+    ``met`` (t, k) counts claims: rows are the true values ``truths``, columns the claimed
+    ``names``; ``held`` (t,) how many people have each true value.
+    """
+
+    people: int
+    truths: tuple[str, ...]
+    names: tuple[str, ...]
+    met: NDArray[np.int64]
+    held: NDArray[np.int64]
+
+    @property
+    def claims(self) -> int:
+        """People about whom something was claimed."""
+        return int(self.met.sum())
+
+    @property
+    def right(self) -> int:
+        """Claims that are so."""
+        return sum(
+            int(self.met[t, self.names.index(name)])
+            for t, name in enumerate(self.truths)
+            if name in self.names
+        )
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of claims that are so; missing when nothing was claimed."""
+        return self.right / self.claims if self.claims else None
+
+    def interval(self, z: float = 1.96) -> tuple[float, float] | None:
+        """Wilson's interval for the accuracy; missing when nothing was claimed."""
+        return wilson(self.right, self.claims, z) if self.claims else None
+
+    @property
+    def baseline(self) -> float:
+        """The share of the commonest value: what guessing without answers gets right."""
+        return int(self.held.max()) / self.people
+
+    def by_value(self) -> list[dict[str, str | int]]:
+        """For each true value how many have it, how many of them were claimed as what."""
+        return [
+            {
+                "truth": name,
+                "people": int(self.held[t]),
+                **{f"as {claim}": int(self.met[t, c]) for c, claim in enumerate(self.names)},
+            }
+            for t, name in enumerate(self.truths)
+        ]
+
+
+def score_categories(guess: Categories, truth: NDArray[np.str_]) -> CategoryScore:
+    """A guess compared with the true values (n,) of the same people in the same order."""
+    if truth.shape != guess.ids.shape:
+        raise ShapeError(f"a guess about {guess.ids.size} people, but {truth.size} values")
+    truths = tuple(str(value) for value in np.unique(truth))
+    said, claimed = guess.values, guess.claimed
+    met = [
+        [int(((truth == true) & (said == name) & claimed).sum()) for name in guess.names]
+        for true in truths
+    ]
+    held = np.array([(truth == true).sum() for true in truths])
+    return CategoryScore(truth.size, truths, guess.names, np.array(met), held)
+
+
+@dataclass(frozen=True)
+class AmountScore:
+    """How near the numbers of ``people`` people came, beside guessing everyone the mean.
+
+    ``within`` and ``baseline_within`` count those off by at most the share ``tolerance`` of the
+    truth, ``covered`` those whose interval, meant to hold ``level``, does hold it.
+    """
+
+    people: int
+    tolerance: float
+    within: int
+    baseline_within: int
+    covered: int
+    level: float
+    r_squared: float
+    mean_error: float
+    baseline_error: float
+
+    @property
+    def accuracy(self) -> float:
+        """The share of people within the tolerance."""
+        return self.within / self.people
+
+    def interval(self, z: float = 1.96) -> tuple[float, float]:
+        """Wilson's interval for that share."""
+        return wilson(self.within, self.people, z)
+
+    @property
+    def baseline(self) -> float:
+        """The share that guessing the mean gets within the tolerance."""
+        return self.baseline_within / self.people
+
+    @property
+    def coverage(self) -> float:
+        """The share of intervals that hold the truth."""
+        return self.covered / self.people
+
+
+def score_amounts(
+    guess: Amounts, truth: NDArray[np.float64], tolerance: float = 0.1
+) -> AmountScore:
+    """A guess compared with the true numbers (n,) of the same people in the same order.
+
+    The mean that the baseline guesses is the true one, which an attacker would have to learn.
+    """
+    if truth.shape != guess.ids.shape:
+        raise ShapeError(f"a guess about {guess.ids.size} people, but {truth.size} numbers")
+    if not tolerance > 0:
+        raise InputError(f"the tolerance is {tolerance:g}; it must be above 0")
+    off, off_mean = np.abs(guess.values - truth), np.abs(truth.mean() - truth)
+    variance = float((off_mean**2).sum())
+    return AmountScore(
+        truth.size,
+        tolerance,
+        int((off <= tolerance * np.abs(truth)).sum()),
+        int((off_mean <= tolerance * np.abs(truth)).sum()),
+        int(((guess.low <= truth) & (truth <= guess.high)).sum()),
+        guess.level,
+        1 - float((off**2).sum()) / variance if variance else float(not off.any()),
+        float(off.mean()),
+        float(off_mean.mean()),
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from countleak import Answers, Queries, SimulatedDiffix, random_signs, random_subsets
 from countleak.inference.evidence import gather
+from countleak.inference.kinds import Bits
 from countleak.inference.replicas import OFFSET
 from countleak.inference.sampling import Effort, Start, sample
 from countleak.noise import Noise, Shape, Threshold, Values
@@ -35,7 +36,7 @@ def drawn(seed, family=random_subsets, m=14):
 def close(queries, answers, noise, values, prior=0.4, tolerance=0.03):
     evidence = gather(queries, answers, noise)
     start = Start(np.zeros(N, np.int64), values)
-    found = sample(evidence, start, np.random.default_rng(1), prior=prior, effort=EFFORT)
+    found = sample(evidence, start, np.random.default_rng(1), kind=Bits(prior), effort=EFFORT)
     assert found.probability == pytest.approx(
         exact(queries, answers, noise, prior, values), abs=tolerance
     )
@@ -97,7 +98,7 @@ def test_noise_scale_offset_and_rate_are_found(wrong):
     assert found.values.sigma == pytest.approx([3.0, 6.0], abs=0.3)
     assert found.values.offset == pytest.approx(1.0, abs=0.6)
     assert found.values.wrong < 0.005
-    assert found.prior == pytest.approx(secret.mean(), abs=0.06)
+    assert found.rates[0] == pytest.approx(secret.mean(), abs=0.06)
     assert ((found.probability >= 0.5) == secret).mean() > 0.98
 
 
@@ -107,7 +108,7 @@ def test_known_bits_stay_and_help():
     known = np.arange(N) < 3
     start = Start(np.where(known, secret, 0).astype(np.int64), Values(np.array([2.5]), 0.0, 0.0))
     evidence = gather(queries, answers, Noise(2.5))
-    found = sample(evidence, start, rng, prior=0.5, known=known, effort=EFFORT)
+    found = sample(evidence, start, rng, kind=Bits(0.5), known=known, effort=EFFORT)
     assert np.array_equal(found.probability[known], secret[known])
     fits = ALL[(ALL[:, :3] == secret[:3]).all(axis=1)]
     misfit = ((answers.values - fits @ queries.matrix.T) ** 2).sum(axis=1) / (2 * 2.5**2)
@@ -130,7 +131,7 @@ def test_an_offset_is_either_not_there_or_integrated_out(shift):
     told = queries.dot(secret) + shift + np.rint(rng.normal(0, 4, 60))
     evidence = gather(queries, Answers.to_all(told), Noise(4.0, None))
     start = Start(np.zeros(N, np.int64), Values(np.array([4.0]), 0.0, 0.0))
-    found = sample(evidence, start, rng, prior=0.5, effort=EFFORT)
+    found = sample(evidence, start, rng, kind=Bits(0.5), effort=EFFORT)
     residual = told - ALL @ queries.matrix.T
     w, before = 1 / 16, 1 / (OFFSET * 4.0) ** 2
     after = 60 * w + before

@@ -11,8 +11,10 @@ from countleak import (
     RoundedToBase,
     Simulated,
     SimulatedDiffix,
+    Total,
     TwoSubsets,
     ask,
+    generated_bank,
     random_signs,
     random_subsets,
 )
@@ -147,3 +149,14 @@ def test_two_subsets_are_suppressed_when_either_half_is():
 def test_settings_that_make_no_sense_are_refused(build):
     with pytest.raises(InputError, match=r"must be|needs a"):
         build()
+
+
+def test_a_total_adds_up_a_column_and_strangers_add_nothing():
+    people = generated_bank(1)
+    ids = np.concatenate([people.ids[:5], [people.ids.max() + 7]])
+    queries = random_subsets(ids, 30, np.random.default_rng(0))
+    answers = ask(queries, Simulated(people, Total("amount"), Gaussian(1e-6), 0))
+    numbers = np.concatenate([people.columns["amount"][:5], [0]])
+    assert answers.values == pytest.approx(queries.matrix.astype(float) @ numbers, abs=1e-4)
+    with pytest.raises(InputError, match="status holds words"):
+        ask(queries, Simulated(people, Total("status"), Gaussian(1.0), 0))

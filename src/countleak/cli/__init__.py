@@ -17,6 +17,7 @@ from countleak.cli import (
     console,
     demo,
     diagnose,
+    kinds,
     reproduce,
     serve,
     solve,
@@ -64,6 +65,8 @@ app.command()(stages.plan)
 app.command()(ask.ask)
 app.command()(diagnose.diagnose)
 app.command()(solve.solve)
+app.command()(kinds.categories)
+app.command()(kinds.sums)
 app.command()(stages.score)
 app.command()(budget.budget)
 app.command()(reproduce.reproduce)

@@ -18,7 +18,7 @@ from countleak.diffix.postgres import connect
 from countleak.diffix.salt import Salt
 from countleak.diffix.salt import salt_file as read_salt
 from countleak.errors import InputError
-from countleak.people import Condition, People
+from countleak.people import Condition, People, Total
 from countleak.queries import Queries, read_queries
 from countleak.targets import Target
 from countleak.targets.counts import Counts
@@ -45,6 +45,10 @@ def ask(
     people: words.PeopleWord = "bank",
     id_column: words.IdColumn = None,
     secret: words.Secret = "status = 'C'",
+    total: Annotated[
+        str | None,
+        typer.Option("--sum", help="simulated: add up this column instead of counting --secret."),
+    ] = None,
     target: Annotated[
         str,
         typer.Option(
@@ -71,7 +75,9 @@ def ask(
         str,
         typer.Option(help="diffix (the authors' simulation), gaussian, laplace, uniform, round."),
     ] = "diffix",
-    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise, in people.")] = 4.0,
+    sigma: Annotated[
+        float, typer.Option(help="SD of the noise, in people (--sum: in its units).")
+    ] = 4.0,
     bound: Annotated[int, typer.Option(help="uniform: noise lies within ± this.")] = 5,
     base: Annotated[int, typer.Option(help="round: to multiples of this.")] = 5,
     random_rounding: Annotated[
@@ -104,6 +110,8 @@ def ask(
 ) -> None:
     """Put the questions to a system and keep its answers as they come; or one of your own."""
     condition = Condition.parse(secret)
+    if total is not None and (target != "simulated" or mechanism not in ("gaussian", "laplace")):
+        raise InputError("--sum needs --target simulated and --mechanism gaussian or laplace")
 
     def simulated(stack: ExitStack, asked: Queries | None) -> tuple[Target, str]:
         if sql is not None or database is not None or asked is None:
@@ -111,6 +119,11 @@ def ask(
         diffix = SimulatedDiffix(sigma, rounding, suppression, clamping)
         chosen = mechanism_of(mechanism, diffix, sigma, bound, base, random_rounding)
         drawn = _sign_mechanism(chosen, sign_noise) if asked.family == "signs" else chosen
+        if total is not None:
+            everyone = _everyone(people, id_column, None, asked)
+            everyone.numbers(Total(total))
+            about = f"simulated {drawn}, summing {total} of {people}, seed {seed}"
+            return Simulated(everyone, Total(total), drawn, seed), about
         return simulated_target(asked, people, id_column, condition, drawn, seed)
 
     def diffix(stack: ExitStack, asked: Queries | None) -> tuple[Target, str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from countleak.bench import budget as grids
+from countleak.bench.categories import measure_categories
 from countleak.bench.diffix import measure_attack, measure_many
 from countleak.bench.peers import versions
 from countleak.bench.questions import measure_questions, savings
@@ -15,7 +16,7 @@ from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch,
 from countleak.bench.sweeps import measure_scaling
 from countleak.cli import console, words
 from countleak.errors import InputError
-from countleak.figures import draw_growth, draw_orders, require_drawing
+from countleak.figures import draw_categories, draw_growth, draw_orders, require_drawing
 from countleak.questions import Goal, Information, Variance
 
 bench = typer.Typer(
@@ -298,6 +299,35 @@ def budget(
             [asdict(row) for row in beyond], f"Cells that differ by over {within:g}"
         )
     console.print_table(summaries, "By decoder")
+
+
+@bench.command()
+def categories(
+    queries: Annotated[
+        str, typer.Option(help="Queries a value, a list like 50,150.")
+    ] = "50,150,350,750",
+    people: Annotated[int, typer.Option(help="Clients of the bank attacked.", min=2)] = 100,
+    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 4.0,
+    trials: Annotated[int, typer.Option(help="Fresh banks a number of queries.", min=1)] = 24,
+    suppression: Annotated[bool, typer.Option(help="Hold back low counts, as Diffix.")] = False,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw accuracy against queries to this file.")
+    ] = None,
+    seed: words.Seed = 0,
+    json: words.Json = False,
+) -> None:
+    """Decode all four loan statuses together, and one by one: accuracy beside the baseline."""
+    counts = [words.whole(part, "--queries") for part in queries.split(",")]
+    if picture:
+        require_drawing(picture)
+    with console.progress("bench categories") as report:
+        found = measure_categories(counts, people, sigma, trials, suppression, seed, report)
+    if picture:
+        draw_categories(found, picture)
+    if json:
+        console.print_json({"rows": [asdict(row) for row in found]})
+    else:
+        console.print_table([asdict(row) for row in found])
 
 
 def sizes_of(word: str) -> list[tuple[int, int]]:

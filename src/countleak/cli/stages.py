@@ -7,6 +7,7 @@ import numpy as np
 import typer
 
 from countleak.cli import console, words
+from countleak.cli.kinds import report_amounts, report_categories
 from countleak.decoders.files import read_guess
 from countleak.errors import InputError, ShapeError
 from countleak.figures import draw_calibration, require_drawing
@@ -16,10 +17,13 @@ from countleak.queries.arithmetic import Arithmetic
 from countleak.queries.digits import digit_queries, fragile
 from countleak.queries.signs import random_signs
 from countleak.queries.subsets import random_subsets
+from countleak.records import kind_of
 from countleak.scores import calibration
 from countleak.scores import score as score_guess
 
-GuessFile = Annotated[Path, typer.Argument(help="Guess written by `countleak solve`.")]
+GuessFile = Annotated[
+    Path, typer.Argument(help="Guess written by `countleak solve`, `categories` or `sums`.")
+]
 
 
 def plan(
@@ -145,6 +149,13 @@ def score(
     people: words.PeopleWord = "bank",
     id_column: words.IdColumn = None,
     secret: words.Secret = "status = 'C'",
+    column: Annotated[
+        str | None,
+        typer.Option(help="Guess of values or numbers: their column (status, amount)."),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="Guess of numbers: count those within this share of the truth.")
+    ] = 0.1,
     picture: Annotated[
         Path | None, typer.Option(help="Draw how often claims of each confidence are right.")
     ] = None,
@@ -153,8 +164,22 @@ def score(
     """Compare a guess with the truth: accuracy, interval, baseline, kappa, alpha, calibration."""
     if picture is not None:
         require_drawing(picture)
-    guessed, rests_on = read_guess(guess)
     everyone = words.people_of(people, id_column, None)
+    kind = kind_of(guess)
+    if kind in ("categories", "amounts") and picture is not None:
+        raise InputError(f"{guess}: only guesses of bits have a picture; leave --picture out")
+    if kind == "categories":
+        report_categories(guess, everyone, column or "status", json)
+    elif kind == "amounts":
+        report_amounts(guess, everyone, column or "amount", tolerance, json)
+    else:
+        _score_bits(guess, people, everyone, secret, picture, json)
+
+
+def _score_bits(
+    guess: Path, people: str, everyone: People, secret: str, picture: Path | None, json: bool
+) -> None:
+    guessed, rests_on = read_guess(guess)
     bits = everyone.secret(Condition.parse(secret))
     missing = np.setdiff1d(guessed.ids, everyone.ids)
     if missing.size:

@@ -51,7 +51,7 @@ class Bayes:
                 "sigma": [float(s) for s in found.values.sigma],
                 "offset": found.values.offset,
                 "wrong_answers": found.values.wrong,
-                "prior": found.prior,
+                "prior": float(found.rates[0]),
                 "disagreement": found.disagreement,
             },
         )

@@ -6,6 +6,7 @@ between what was said and the count. One query may speak twice: that it was rele
 that its count reached the threshold.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,6 @@ class Evidence:
     rows: NDArray[np.int32]
     line: NDArray[np.int64]
     said: NDArray[np.int64]
-    matrix: NDArray[np.int8]
     noise: Noise
     whole: bool
     reach: int
@@ -68,9 +68,24 @@ class Evidence:
         gaussian = self.noise.shape is Shape.GAUSSIAN and self.noise.wrong == 0.0
         return gaussian and bool(counts.all())
 
+    def block(self, v: int, size: int) -> NDArray[np.float64]:
+        """Whom each piece of evidence weighs, (k, size), among bits ``v * size`` and on."""
+        column, weight = self._entries()
+        inside = column // size == v
+        weights = np.zeros((self.said.size, size))
+        weights[self.rows[inside], column[inside] - v * size] = weight[inside]
+        return weights
+
+    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The column and the weight of each of ``rows``."""
+        column = np.repeat(np.arange(self.n), np.diff(self.start))
+        return column, np.where(np.arange(self.rows.size) < self.middle[column], 1, -1)
+
     def cells(self, x: NDArray[np.int64]) -> NDArray[np.int32]:
         """The flat cell of each piece of evidence for bits x (n,)."""
-        distance = self.said - self.matrix.astype(np.int64) @ x
+        column, weight = self._entries()
+        counts = np.bincount(self.rows, weight * x[column], minlength=self.said.size)
+        distance = self.said - counts.astype(np.int64)
         return (self.line * self.width + distance + self.reach).astype(np.int32)
 
     def table(self, values: Values) -> NDArray[np.float64]:
@@ -94,11 +109,13 @@ class Evidence:
         return np.concatenate(lines)
 
 
-def gather(queries: Queries, answers: Answers, noise: Noise) -> Evidence:
+def gather(
+    queries: Queries, answers: Answers, noise: Noise, *, whole: bool | None = None
+) -> Evidence:
     """The evidence of answers, as ``noise`` lets them speak.
 
     Without a threshold in ``noise`` nothing is known of why an answer was suppressed, and those
-    that were say nothing.
+    that were say nothing. Whether answers are ``whole`` is seen from them unless said.
     """
     if len(answers) and answers.query.max() >= len(queries):
         raise ShapeError(f"an answer to query {answers.query.max()}, but {len(queries)} queries")
@@ -107,7 +124,7 @@ def gather(queries: Queries, answers: Answers, noise: Noise) -> Evidence:
     query, values, released = answers.query, answers.values, answers.released
     groups = np.zeros(len(queries), np.int64) if noise.groups is None else noise.groups
     told = values[released]
-    whole = bool((told == np.rint(told)).all())
+    whole = are_whole(answers) if whole is None else whole
     fractions = 1 if whole else FRACTIONS
     # Where an answer lies between two fractions it is read as the lower one, shifted by half.
     scaled = np.floor((told if whole else told + 0.5 / FRACTIONS) * fractions)
@@ -137,10 +154,47 @@ def gather(queries: Queries, answers: Answers, noise: Noise) -> Evidence:
             "no answer was released and the threshold is not known, so nothing can be learned; "
             "give a threshold"
         )
-    matrix = queries.matrix[which]
-    start, middle, rows = _columns(matrix)
+    start, middle, rows = _columns(queries.matrix[which])
     reach = max(largest - smallest, -smallest, largest) + FAR + 1
-    return Evidence(queries.ids.size, start, middle, rows, line, said, matrix, noise, whole, reach)
+    return Evidence(queries.ids.size, start, middle, rows, line, said, noise, whole, reach)
+
+
+def are_whole(answers: Answers) -> bool:
+    """Whether every released answer is a whole number."""
+    told = answers.values[answers.released]
+    return bool((told == np.rint(told)).all())
+
+
+def no_evidence(n: int, noise: Noise, whole: bool) -> Evidence:
+    """Nothing was asked about these n bits."""
+    none, rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    start = np.zeros(n + 1, np.int64)
+    return Evidence(n, start, start[1:], rows, none, none, noise, whole, FAR + 1)
+
+
+def stack(parts: Sequence[Evidence]) -> Evidence:
+    """The evidence of all parts about the bits of all parts, one after the other.
+
+    They share their noise and whether answers are whole; a part's answers say nothing about the
+    bits of another's.
+    """
+    entries = np.cumsum([0, *(part.rows.size for part in parts)])
+    pieces = np.cumsum([0, *(part.said.size for part in parts)])
+    return Evidence(
+        sum(part.n for part in parts),
+        np.concatenate(
+            [[0], *(part.start[1:] + at for part, at in zip(parts, entries[:-1], strict=True))]
+        ),
+        np.concatenate([part.middle + at for part, at in zip(parts, entries[:-1], strict=True)]),
+        np.concatenate(
+            [part.rows + np.int32(at) for part, at in zip(parts, pieces[:-1], strict=True)]
+        ),
+        np.concatenate([part.line for part in parts]),
+        np.concatenate([part.said for part in parts]),
+        parts[0].noise,
+        parts[0].whole,
+        max(part.reach for part in parts),
+    )
 
 
 def _near(noise: Noise, told: NDArray[np.float64]) -> float:

@@ -4,11 +4,14 @@ Least squares over the box, message passing, which reaches further where there a
 than people, and absolute residuals where some answers may be grossly wrong.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.answers import Answers
 from countleak.inference.evidence import Evidence
+from countleak.inference.kinds import Bits, OneOf, one_hot
 from countleak.inference.messages import pass_messages
 from countleak.inference.sampling import MANY, Effort, Posterior, Start, sample
 from countleak.noise import Noise, Values
@@ -16,6 +19,9 @@ from countleak.problems import Dmt
 from countleak.queries import Queries
 from countleak.solvers.interior import InteriorPoint
 from countleak.solvers.squares import box_least_squares
+
+# Questions about one value of a secret, and their answers.
+Asked = tuple[Queries, Answers]
 
 
 def fit(
@@ -37,7 +43,7 @@ def fit(
         evidence,
         best_start(queries, answers, evidence, held, fixed),
         rng,
-        prior=prior,
+        kind=Bits(prior),
         known=held,
         effort=effort or sensible_effort(len(answers), evidence.n),
         histogram=histogram,
@@ -53,6 +59,36 @@ def sensible_effort(m: int, n: int) -> Effort:
     return Effort(2, 6 if m < 4 * n else 3, 80, 120)
 
 
+def fit_values(
+    asked: Sequence[Asked | None],
+    evidence: Evidence,
+    rng: np.random.Generator,
+    *,
+    rates: tuple[float, ...] | None = None,
+    known: NDArray[np.bool_] | None = None,
+    values: NDArray[np.int64] | None = None,
+    effort: Effort | None = None,
+) -> Posterior:
+    """The posterior of everyone's value, one of k: of bits as ``kinds.OneOf`` lays them out.
+
+    ``asked`` holds the questions about each value, None where nothing was asked; ``evidence`` is
+    that of all, stacked. People ``known`` (n,) have the ``values`` (n,) given.
+    """
+    k = len(asked)
+    n = evidence.n // k
+    held = np.zeros(n, np.bool_) if known is None else known
+    fixed = np.zeros(n, np.int64) if values is None else values
+    most = max(len(part[1]) for part in asked if part is not None)
+    return sample(
+        evidence,
+        best_value_start(asked, evidence, held, fixed),
+        rng,
+        kind=OneOf(k, rates),
+        known=np.tile(held, k),
+        effort=effort or sensible_effort(most, n),
+    )
+
+
 def best_start(
     queries: Queries,
     answers: Answers,
@@ -60,31 +96,75 @@ def best_start(
     known: NDArray[np.bool_],
     bits: NDArray[np.int64],
 ) -> Start:
-    """The likeliest of the bits that quick decoders find, with the noise that they leave.
+    """The likeliest of the bits that quick decoders find, with the noise that they leave."""
+    found = quick_solutions(queries, answers, evidence.noise) or [np.zeros(evidence.n)]
+    candidates = [np.where(known, bits, x >= 0.5).astype(np.int64) for x in found]
+    return _likeliest(evidence, candidates, [(queries, answers)])
+
+
+def best_value_start(
+    asked: Sequence[Asked | None],
+    evidence: Evidence,
+    known: NDArray[np.bool_],
+    values: NDArray[np.int64],
+) -> Start:
+    """The likeliest of the values that quick decoders find, one value after the other.
+
+    Whoever has no share in the values that were answered has one of the others.
+    """
+    n = evidence.n // len(asked)
+    found = [[] if part is None else quick_solutions(*part, evidence.noise) for part in asked]
+    candidates = []
+    for at in range(max(map(len, found), default=0) or 1):
+        shares = np.stack([x[at] if x else np.full(n, np.nan) for x in found])
+        silent = np.isnan(shares).all(axis=1)
+        if silent.any():
+            rest = np.clip(1 - shares[~silent].sum(axis=0), 0.0, 1.0)
+            shares[silent] = rest / silent.sum()
+        chosen = np.where(known, values, shares.argmax(axis=0))
+        candidates.append(one_hot(chosen, len(asked)))
+    return _likeliest(evidence, candidates, asked)
+
+
+def quick_solutions(queries: Queries, answers: Answers, noise: Noise) -> list[NDArray[np.float64]]:
+    """What quick decoders find, each (n,) in [0, 1]; nothing where no answer was released.
 
     Absolute residuals are tried as well where some answers may be grossly wrong.
     """
-    noise, n = evidence.noise, evidence.n
     if not answers.released.any():
-        return Start(np.where(known, bits, 0), _values(noise, np.zeros(1)))
+        return []
     problem = Dmt().problem(queries, answers)
     centred = problem.b - (noise.offset or 0.0)
-    found = [box_least_squares(problem.A, centred).x]
-    belief = pass_messages(problem.A, centred)
-    found.append(belief.probability)
+    found = [box_least_squares(problem.A, centred).x, pass_messages(problem.A, centred).probability]
     if noise.wrong != 0.0:
         solved = InteriorPoint().solve(problem).x
         found += [] if solved is None else [solved]
-    best: tuple[float, Start] | None = None
-    for solution in found:
-        x = np.where(known, bits, solution >= 0.5).astype(np.int64)
-        residual = problem.b - problem.A @ x.astype(np.float64)
-        values = _values(noise, residual)
-        likelihood = float(evidence.table(values).ravel()[evidence.cells(x)].sum())
-        if best is None or likelihood > best[0]:
-            best = likelihood, Start(x, values)
-    assert best is not None and n
-    return best[1]
+    return found
+
+
+def _likeliest(
+    evidence: Evidence, candidates: list[NDArray[np.int64]], asked: Sequence[Asked | None]
+) -> Start:
+    """The candidate that makes the answers likeliest, with the noise that it leaves."""
+    starts = [Start(x, _values(evidence.noise, _residuals(x, asked))) for x in candidates]
+    return max(
+        starts,
+        key=lambda start: float(
+            evidence.table(start.values).ravel()[evidence.cells(start.x)].sum()
+        ),
+    )
+
+
+def _residuals(x: NDArray[np.int64], asked: Sequence[Asked | None]) -> NDArray[np.float64]:
+    """Answers less counts of bits x, for every released answer; 0 alone where there is none."""
+    left = [np.zeros(0)]
+    for part, bits in zip(asked, np.split(x, len(asked)), strict=True):
+        if part is not None:
+            queries, answers = part
+            counts = queries.matrix[answers.query[answers.released]] @ bits
+            left.append(answers.values[answers.released] - counts)
+    residuals = np.concatenate(left)
+    return residuals if residuals.size else np.zeros(1)
 
 
 def _values(noise: Noise, residual: NDArray[np.float64]) -> Values:

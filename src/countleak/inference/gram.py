@@ -9,10 +9,10 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from countleak.inference.evidence import Evidence
-from countleak.inference.replicas import LEAST_SIGMA, NOISE_EVERY, draw_share, offset_precision
+from countleak.inference.kinds import Kind
+from countleak.inference.replicas import LEAST_SIGMA, NOISE_EVERY, offset_precision
 from countleak.noise import Noise, Values
 
 # Proposals are cheap here, so more of them make a round.
@@ -21,9 +21,10 @@ EXCHANGES = 4
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """Sums over the answers of each group g: A'A (g, n, n), A'b, A'1 (g, n), and of b and b^2.
+    """Sums over the answers of each group g: A'A (g, k, n, n), A'b, A'1 (g, kn), of b and b^2.
 
-    ``count`` (g,) is how many answers a group has.
+    The bits are in k blocks of n that no answer has in common; ``count`` (g,) is how many answers
+    a group has.
     """
 
     noise: Noise
@@ -36,19 +37,26 @@ class Gram:
     count: NDArray[np.float64]
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Self:
+    def of(cls, evidence: Evidence, blocks: int) -> Self:
         """The sums of evidence that is Gaussian throughout."""
         groups = evidence.noise.group_count
         group, part = np.divmod(evidence.line, evidence.fractions)
         b = evidence.said + part / evidence.fractions
-        A = evidence.matrix.astype(np.float64)
         inside = [group == g for g in range(groups)]
+        size = evidence.n // blocks
+        products = np.empty((groups, blocks, size, size))
+        with_b, with_one = np.empty((2, groups, blocks, size))
+        for v in range(blocks):
+            A = evidence.block(v, size)
+            for g, at in enumerate(inside):
+                products[g, v] = A[at].T @ A[at]
+                with_b[g, v], with_one[g, v] = b[at] @ A[at], A[at].sum(axis=0)
         return cls(
             evidence.noise,
             evidence.n,
-            np.array([A[at].T @ A[at] for at in inside]),
-            np.array([A[at].T @ b[at] for at in inside]),
-            np.array([A[at].sum(axis=0) for at in inside]),
+            products,
+            with_b.reshape(groups, -1),
+            with_one.reshape(groups, -1),
             np.array([b[at].sum() for at in inside]),
             np.array([(b[at] ** 2).sum() for at in inside]),
             np.array([float(at.sum()) for at in inside]),
@@ -60,10 +68,16 @@ class Gram:
         return np.asarray(
             self.squares
             - 2 * self.with_b @ x
-            + (self.products @ x) @ x
+            + (_blockwise(self.products, x) @ x)
             - 2 * offset * (self.b - counted)
             + offset**2 * self.count
         )
+
+
+def _blockwise(products: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products (..., k, n, n) times bits x (kn,), block by block: (..., kn)."""
+    k, n = products.shape[-3], products.shape[-1]
+    return (products @ x.reshape(k, n, 1)).reshape(*products.shape[:-3], k * n)
 
 
 class GramReplica:
@@ -74,16 +88,12 @@ class GramReplica:
         gram: Gram,
         x: NDArray[np.int64],
         values: Values,
-        prior: float | None,
+        kind: Kind,
         known: NDArray[np.bool_],
     ):
         """Start at bits x (n,) and values of the noise."""
-        # Importing the kernels loads Numba, which only sampling should have to wait for.
-        from countleak.inference.kernels import gram_sweep
-
-        self.sweep = gram_sweep
         self.gram, self.x, self.free, self.values = gram, x, ~known, values
-        self.given, self.share = prior, 0.5 if prior is None else prior
+        self.kind, self.rates = kind, kind.first_rates()
         self.rounds, self.beta, self.likelihood = 0, 0.0, 0.0
         self.has_offset = self.turned = False
 
@@ -91,10 +101,8 @@ class GramReplica:
         """One round, as ``Replica`` says."""
         if beta != self.beta or self.rounds % NOISE_EVERY == 0 or self.turned:
             self._weigh(beta)
-        self.sweep(
-            self.x, self.free, self.c, self.G, float(logit(self.share)), rng,
-            EXCHANGES * self.gram.n, total,
-        )  # fmt: skip
+        exchanges = EXCHANGES * self.kind.people(self.gram.n)
+        self.kind.gram_sweep(self.x, self.free, self.c, self.G, self.rates, rng, exchanges, total)
         bits = self.x.astype(np.float64)
         if self.gram.noise.offset is None:
             self._draw_offset(bits, beta, rng)
@@ -106,8 +114,7 @@ class GramReplica:
         self.likelihood = float(
             -0.5 * (self.gram.count * np.log(2 * np.pi * variance) + misfit / variance).sum()
         )
-        if self.given is None:
-            self.share = draw_share(self.x, self.free, rng)
+        self.rates = self.kind.draw_rates(self.x, self.free, rng)
 
     def count_into(self, histogram: NDArray[np.float64]) -> None:
         """Nothing: the answers one by one are not looked at."""
@@ -115,7 +122,8 @@ class GramReplica:
     def _weigh(self, beta: float) -> None:
         """The weighted sums that the kernel works on, for these values of the noise.
 
-        An offset that is there is integrated out: bits drawn given one would hold it where it is.
+        An offset that is there, of one block, is integrated out: bits drawn given one would hold
+        it where it is.
         """
         weight = beta / self.values.sigma**2
         gram, self.beta = self.gram, beta
@@ -123,11 +131,11 @@ class GramReplica:
         towards, ones = weight @ gram.with_b, weight @ gram.with_one
         if self.has_offset:
             precision = self._offset_precision(weight)
-            self.G -= np.outer(ones, ones) / precision
+            self.G[0] -= np.outer(ones, ones) / precision
             towards = towards - ones * float(weight @ gram.b) / precision
         else:
             towards = towards - ones * self.values.offset
-        self.c = towards - self.G @ self.x
+        self.c = towards - _blockwise(self.G, self.x.astype(np.float64))
 
     def _offset_precision(self, weight: NDArray[np.float64]) -> float:
         """The precision of the offset: that of its answers and that of its prior."""

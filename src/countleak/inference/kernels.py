@@ -1,4 +1,4 @@
-"""The sampler's compiled loop: draws of single bits, and exchanges of a one with a zero.
+"""The sampler's compiled loops: draws of single bits or values, and exchanges between two people.
 
 Every answer i has a cell ``cell[i]`` in a table of log-likelihoods, in which one person more
 in its count moves it one cell down and one person less one cell up. ``up`` and ``down`` hold the
@@ -72,6 +72,74 @@ def sweep(x, free, cell, start, middle, rows, up, down, odds, beta, rng, exchang
 
 
 @compiled
+def sweep_values(x, free, cell, start, middle, rows, up, down, rates, beta, rng, exchanges, total):
+    """The same where each of n people has one of k values: bit ``v * n + j`` says j has value v.
+
+    ``rates`` (k,) are the logarithms of how common each value is. The answers about one value say
+    nothing of another, so the changes of leaving one and taking another add up.
+    """
+    k = rates.size
+    n = x.size // k
+    log = np.empty(k)
+    value = np.empty(n, np.int64)
+    for j in range(n):
+        for v in range(k):
+            if x[v * n + j]:
+                value[j] = v
+        if not free[j]:
+            total[value[j] * n + j] += 1.0
+            continue
+        now = value[j]
+        for v in range(k):
+            step = -1 if v == now else 1
+            gain = _gain(v * n + j, step, cell, start, middle, rows, up, down)
+            # Staying costs nothing; what leaving would change is counted against it.
+            log[v] = rates[v] + beta * (-gain if v == now else gain)
+        new = _draw_value(log, j, n, rng, total)
+        if new != now:
+            _take_value(j, now, new, n, x, cell, start, middle, rows)
+            value[j] = new
+    for _ in range(exchanges):
+        a, b = int(rng.random() * n), int(rng.random() * n)
+        u, w = value[a], value[b]
+        if u == w or not free[a] or not free[b]:
+            continue
+        gain = _gain(u * n + a, -1, cell, start, middle, rows, up, down)
+        gain += _gain(w * n + a, 1, cell, start, middle, rows, up, down)
+        _take_value(a, u, w, n, x, cell, start, middle, rows)
+        gain += _gain(w * n + b, -1, cell, start, middle, rows, up, down)
+        gain += _gain(u * n + b, 1, cell, start, middle, rows, up, down)
+        if np.log(rng.random()) < beta * gain:
+            _take_value(b, w, u, n, x, cell, start, middle, rows)
+            value[a], value[b] = w, u
+        else:
+            _take_value(a, w, u, n, x, cell, start, middle, rows)
+
+
+@compiled
+def _draw_value(log, j, n, rng, total):
+    """The value of person j drawn by log-weights (k,); adds the probability of each to total."""
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    for v in range(weight.size):
+        total[v * n + j] += weight[v]
+    left = rng.random()
+    for v in range(weight.size - 1):
+        left -= weight[v]
+        if left < 0:
+            return v
+    return weight.size - 1
+
+
+@compiled
+def _take_value(j, old, new, n, x, cell, start, middle, rows):
+    _move(old * n + j, -1, cell, start, middle, rows)
+    _move(new * n + j, 1, cell, start, middle, rows)
+    x[old * n + j] = 0
+    x[new * n + j] = 1
+
+
+@compiled
 def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
     """The same where all noise is Gaussian: c (n,) is A'W(b - Ax) and G (n, n) is A'WA.
 
@@ -100,3 +168,47 @@ def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
             x[b] -= step
             for k in range(n):
                 c[k] -= step * (G[a, k] - G[b, k])
+
+
+@compiled
+def gram_sweep_values(x, free, c, G, rates, rng, exchanges, total):
+    """``sweep_values`` where all noise is Gaussian: c (kn,) and G (k, n, n), a block a value."""
+    k, n = G.shape[0], G.shape[1]
+    log = np.empty(k)
+    value = np.empty(n, np.int64)
+    for j in range(n):
+        for v in range(k):
+            if x[v * n + j]:
+                value[j] = v
+        if not free[j]:
+            total[value[j] * n + j] += 1.0
+            continue
+        for v in range(k):
+            log[v] = rates[v] + c[v * n + j] + G[v, j, j] * (x[v * n + j] - 0.5)
+        new = _draw_value(log, j, n, rng, total)
+        if new != value[j]:
+            _flip(j, value[j], -1, x, c, G)
+            _flip(j, new, 1, x, c, G)
+            value[j] = new
+    for _ in range(exchanges):
+        a, b = int(rng.random() * n), int(rng.random() * n)
+        u, w = value[a], value[b]
+        if u == w or not free[a] or not free[b]:
+            continue
+        gain = c[u * n + b] - c[u * n + a] + c[w * n + a] - c[w * n + b]
+        gain -= 0.5 * (G[u, a, a] + G[u, b, b]) - G[u, a, b]
+        gain -= 0.5 * (G[w, a, a] + G[w, b, b]) - G[w, a, b]
+        if np.log(rng.random()) < gain:
+            _flip(a, u, -1, x, c, G)
+            _flip(a, w, 1, x, c, G)
+            _flip(b, w, -1, x, c, G)
+            _flip(b, u, 1, x, c, G)
+            value[a], value[b] = w, u
+
+
+@compiled
+def _flip(j, v, step, x, c, G):
+    n = G.shape[1]
+    x[v * n + j] += step
+    for i in range(n):
+        c[v * n + i] -= step * G[v, j, i]

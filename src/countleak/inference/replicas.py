@@ -1,4 +1,4 @@
-"""One state of the sampler: bits, the noise's values, the share of ones; and how it moves on."""
+"""One state of the sampler: bits, the noise's values, shares of values; and how it moves on."""
 
 from typing import Protocol
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from countleak.inference.evidence import Evidence
+from countleak.inference.kinds import Kind, State
 from countleak.noise import Values
 
 # The noise changes slowly: it is drawn every so many rounds.
@@ -21,11 +22,11 @@ class Replica(Protocol):
     """A state that moves at a temperature and knows how well it fits."""
 
     values: Values
-    share: float
+    rates: NDArray[np.float64]
     likelihood: float
 
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
-        """One round: every bit, exchanges, the noise, the share of ones.
+        """One round: every secret, exchanges, the noise, the shares.
 
         Adds to ``total`` (n,) each bit's probability of being 1 given all others.
         """
@@ -34,12 +35,6 @@ class Replica(Protocol):
     def count_into(self, histogram: NDArray[np.float64]) -> None:
         """Add to ``histogram`` (lines, width) the cells that the evidence is at, if it has any."""
         ...
-
-
-def draw_share(x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator) -> float:
-    """The rate of ones among free bits, drawn from its posterior under a flat prior."""
-    ones = int(x[free].sum())
-    return float(np.clip(rng.beta(1 + ones, 1 + free.sum() - ones), 1e-6, 1 - 1e-6))
 
 
 def offset_prior(values: Values, proposal: float) -> float:
@@ -60,18 +55,14 @@ class TableReplica:
         evidence: Evidence,
         x: NDArray[np.int64],
         values: Values,
-        prior: float | None,
+        kind: Kind,
         known: NDArray[np.bool_],
     ):
-        # Importing the kernels loads Numba, which only sampling should have to wait for.
-        from countleak.inference.kernels import sweep
-
-        self.sweep = sweep
-        self.evidence, self.x, self.free = evidence, x, ~known
-        self.cell = evidence.cells(x)
+        self.evidence, self.kind = evidence, kind
+        self.state = State(evidence, x, ~known, evidence.cells(x))
         self.likelihood = 0.0
         self.rounds = 0
-        self.given, self.share = prior, 0.5 if prior is None else prior
+        self.rates = kind.first_rates()
         self.take(values, evidence.table(values))
         self.met = self._meet()
 
@@ -89,22 +80,17 @@ class TableReplica:
 
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
         """One round, as ``Replica`` says."""
-        e = self.evidence
-        self.sweep(
-            self.x, self.free, self.cell, e.start, e.middle, e.rows, self.up, self.down,
-            float(logit(self.share)), beta, rng, e.n // 2, total,
-        )  # fmt: skip
+        self.kind.sweep(self.state, (self.up, self.down), self.rates, beta, rng, total)
         self.met = self._meet()
         self.rounds += 1
         if self.rounds % NOISE_EVERY == 0:
             self._draw_noise(beta, rng)
         self.likelihood = float(np.einsum("ij,ij->", self.met, self.table))
-        if self.given is None:
-            self.share = draw_share(self.x, self.free, rng)
+        self.rates = self.kind.draw_rates(self.state.x, self.state.free, rng)
 
     def _meet(self) -> NDArray[np.float64]:
         """How many pieces of evidence are at each cell of the table."""
-        met = np.bincount(self.cell, minlength=self.table.size)
+        met = np.bincount(self.state.cell, minlength=self.table.size)
         return met.reshape(self.table.shape).astype(np.float64)
 
     def _draw_noise(self, beta: float, rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""Samples from the posterior of all bits and of what is open about the noise.
+"""Samples from the posterior of all secrets and of what is open about the noise.
 
 Parallel tempering (Swendsen and Wang 1986; Geyer 1991): replicas at rising temperatures, the
 likelihood raised to beta <= 1, exchange their states, so that the coldest, at beta = 1, is carried
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 from threadpoolctl import threadpool_limits
 
 from countleak.errors import InputError
 from countleak.inference.evidence import Evidence
 from countleak.inference.gram import Gram, GramReplica
+from countleak.inference.kinds import Bits, Kind
 from countleak.inference.replicas import Replica, TableReplica
 from countleak.noise import Values
 
@@ -50,13 +50,13 @@ class Posterior:
 
     ``disagreement`` is the mean distance between the ladders' probabilities and their average;
     ``residuals`` (lines, width) how often each cell of the table was met, averaged over samples;
-    ``prior`` the mean share of ones; ``sigma_sd`` and ``offset_sd`` posterior deviations;
-    ``evidence`` the mean log-likelihood plus the entropy of the bits.
+    ``rates`` the mean share of ones, or of each value; ``sigma_sd`` and ``offset_sd`` posterior
+    deviations; ``evidence`` the mean log-likelihood plus the entropy of the bits.
     """
 
     probability: NDArray[np.float64]
     values: Values
-    prior: float
+    rates: NDArray[np.float64]
     disagreement: float
     residuals: NDArray[np.float64]
     sigma_sd: NDArray[np.float64]
@@ -77,25 +77,27 @@ def sample(
     start: Start,
     rng: np.random.Generator,
     *,
-    prior: float | None = None,
+    kind: Kind | None = None,
     known: NDArray[np.bool_] | None = None,
     effort: Effort | None = None,
     histogram: bool = False,
 ) -> Posterior:
     """Probabilities of all bits; those ``known`` (n,) stay as they are in ``start``.
 
-    ``prior`` is the share of ones among the others, estimated where it is not given. With
-    ``histogram`` the residuals met are counted.
+    ``kind`` says how the bits hang together: not at all, unless given. With ``histogram`` the
+    residuals met are counted.
     """
-    effort = effort or Effort()
+    effort, kind = effort or Effort(), kind or Bits()
     held = np.zeros(evidence.n, np.bool_) if known is None else known
     # Where all that speaks is Gaussian and the noise wide, answers need not be looked at again.
     plain = evidence.is_gaussian and float(start.values.sigma.min()) > WIDE
-    gram = Gram.of(evidence) if plain and not histogram else None
+    # An open offset would tie the blocks of values together.
+    apart = kind.blocks == 1 or evidence.noise.offset is not None
+    gram = Gram.of(evidence, kind.blocks) if plain and apart and not histogram else None
     # The matrices are small: threads would wait for each other more than they would work.
     with threadpool_limits(1):
         runs = [
-            _ladder(evidence, start, rng, prior, held, effort, gram, first=k == 0)
+            _ladder(evidence, start, rng, kind, held, effort, gram, first=k == 0)
             for k in range(effort.ladders)
         ]
     best = max(run.evidence for run in runs)
@@ -108,7 +110,7 @@ def sample(
             float(np.mean([run.values.offset for run in runs])),
             float(np.mean([run.values.wrong for run in runs])),
         ),
-        float(np.mean([run.prior for run in runs])),
+        np.mean([run.rates for run in runs], axis=0),
         float(np.mean([np.abs(run.probability - probability) for run in runs])),
         np.mean([run.residuals for run in runs], axis=0),
         np.mean([run.sigma_sd for run in runs], axis=0),
@@ -121,7 +123,7 @@ def _ladder(
     evidence: Evidence,
     start: Start,
     rng: np.random.Generator,
-    prior: float | None,
+    kind: Kind,
     known: NDArray[np.bool_],
     effort: Effort,
     gram: Gram | None,
@@ -135,19 +137,17 @@ def _ladder(
     replicas: list[Replica] = []
     for k in range(K):
         x = start.x.copy()
-        if n <= MANY and not (first and k == 0):
-            x = np.where(known, x, rng.random(n) < (0.5 if prior is None else prior)).astype(
-                np.int64
-            )
+        if kind.people(n) <= MANY and not (first and k == 0):
+            x = kind.scatter(x, known, rng)
         if gram is None:
-            replicas.append(TableReplica(evidence, x, start.values, prior, known))
+            replicas.append(TableReplica(evidence, x, start.values, kind, known))
         else:
-            replicas.append(GramReplica(gram, x, start.values, prior, known))
+            replicas.append(GramReplica(gram, x, start.values, kind, known))
     gaps = np.full(K - 1, 0.2)
     total, unused = np.zeros(n), np.zeros(n)
     met = np.zeros((evidence.lines, evidence.width))
     draws: list[Values] = []
-    shares: list[float] = []
+    shares: list[NDArray[np.float64]] = []
     likelihoods: list[float] = []
     for k in range(effort.settle + effort.keep):
         keeping = k >= effort.settle
@@ -165,7 +165,7 @@ def _ladder(
                 gaps[c] = np.clip(gaps[c] * np.exp(pace * (exchanged - EXCHANGE_RATE)), 0.02, 0.5)
         if keeping:
             draws.append(replicas[0].values)
-            shares.append(replicas[0].share)
+            shares.append(replicas[0].rates)
             replicas[0].count_into(met)
             likelihoods.append(replicas[0].likelihood)
     sigmas = np.array([v.sigma for v in draws])
@@ -176,10 +176,10 @@ def _ladder(
         Values(
             sigmas.mean(axis=0), float(offsets.mean()), float(np.mean([v.wrong for v in draws]))
         ),
-        float(np.mean(shares)),
+        np.mean(shares, axis=0),
         0.0,
         met / effort.keep,
         sigmas.std(axis=0),
         float(offsets.std()),
-        float(np.mean(likelihoods) + (entr(p) + entr(1 - p)).sum()),
+        float(np.mean(likelihoods)) + kind.entropy(p),
     )

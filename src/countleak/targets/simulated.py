@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from countleak.answers import Answers
 from countleak.errors import InputError
-from countleak.people import Condition, People
+from countleak.people import Condition, People, Total
 from countleak.queries import Queries
 from countleak.queries.signs import two_subsets
 
@@ -156,11 +156,12 @@ class TwoSubsets:
 class Simulated:
     """A simulated system over ``people``, counting those for whom ``condition`` holds.
 
-    Without a condition it counts who is there at all. An id it does not hold counts as nobody.
+    Given a Total in its place it adds up numbers, and the mechanism's noise is in their units.
+    Without either it counts who is there at all. An id it does not hold counts as nobody.
     """
 
     people: People
-    condition: Condition | None
+    condition: Condition | Total | None
     mechanism: Mechanism | TwoSubsets
     seed: int | tuple[int, ...] = 0
 
@@ -175,6 +176,10 @@ class Simulated:
         yield Answers(positions, answers.values[positions], answers.released[positions])
 
     def _secret(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        if isinstance(self.condition, Total):
+            numbers = self.people.numbers(self.condition)
+            place = np.searchsorted(self.people.ids, ids).clip(max=len(self.people) - 1)
+            return np.where(self.people.ids[place] == ids, numbers[place], 0.0)
         matching = self.people.ids
         if self.condition is not None:
             matching = matching[self.people.secret(self.condition) == 1]
