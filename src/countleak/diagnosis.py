@@ -183,9 +183,9 @@ def _offset(
     Where low counts are held back the answers that remain are off for that reason alone, and the
     fit that knows it is believed.
     """
-    if not answers.released.all():
-        return found.values.offset, found.offset_sd
     near = np.abs(residual) < 5 * sigma
+    if not answers.released.all() or near.sum() < ENOUGH * queries.ids.size:
+        return found.values.offset, found.offset_sd
     kept = Answers(answers.query[near], answers.values[near], answers.released[near])
     noise = Noise(None, None, 0.0, None if by is None else queries.groups_by(by))
     evidence = gather(queries, kept, noise)

@@ -180,7 +180,7 @@ def test_polishing_finds_whole_secrets_more_often_and_proves_it():
         (Setting(kind="wrong"), "grossly wrong", 0.95),
         (Setting(kind="two groups"), "noise differs by server", 0.92),
         (Setting(101, 300, 2.0, 12 / 101, "suppressed"), "suppressed", 0.985),
-        (Setting(80, 40, 4.0, 0.4, "cells"), "uniform noise: no answer is further than 4", 0.99),
+        (Setting(80, 60, 4.0, 0.4, "cells"), "uniform noise: no answer is further than 4", 0.98),
         (Setting(100, 60, 1.0), "too few answers", 0.7),
     ],
     ids=lambda case: getattr(case, "kind", str(case)),
