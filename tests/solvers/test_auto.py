@@ -1,7 +1,18 @@
 import numpy as np
 import pytest
 
-from countleak import Auto, Highs, Objective, Point, Problem, Solution, Status
+from countleak import (
+    Auto,
+    Bounded,
+    Highs,
+    Objective,
+    Point,
+    Problem,
+    Solution,
+    Status,
+    certify,
+)
+from countleak.bench.worlds import Setting
 from countleak.solvers import auto
 from tests.solvers.cases import random_case
 
@@ -42,3 +53,13 @@ def test_a_set_without_interior_has_no_centre_and_gets_a_vertex():
     assert solution.solver == "HiGHS, after interior point stopped (trouble)"
     assert solution.point is Point.VERTEX
     assert solution.x == pytest.approx(np.full(50, 0.5))
+
+
+def test_a_set_without_an_interior_to_speak_of_is_left_to_highs():
+    """Cells of tables with bounded noise can pin nearly everyone."""
+    world = Setting(80, 60, 4.0, 0.4, "cells").world(1)
+    problem = Bounded(4.0).problem(world.queries, world.answers)
+    solution = Auto(point=Point.CENTRE).solve(problem)
+    assert solution.status is Status.FEASIBLE
+    assert solution.x is not None
+    assert certify(problem, solution).violation < 1e-6

@@ -106,8 +106,11 @@ class InteriorPoint:
                 x, y, end, more = optimise(program, True, tolerance, self.max_iterations)
                 count += more
         status = ENDS[end]
-        if status is Status.INFEASIBLE or not np.isfinite(x).all():
+        if status is Status.INFEASIBLE:
             x = None
+        elif not np.isfinite(x).all():
+            # A feasible set without an interior to speak of has no centre either.
+            x, status = None, Status.TROUBLE
         if not np.isfinite(y).all():
             y = None
         point = Point.CENTRE if status is Status.FEASIBLE else None
