@@ -16,8 +16,6 @@ from countleak.queries import Queries
 from countleak.questions import Goal, Information, believe, choose
 from countleak.targets import Target
 
-# The noise expected before anything was answered.
-FIRST_SIGMA = 4.0
 # No noise is smaller than that of rounding to whole people.
 LEAST_SIGMA = 0.3
 
@@ -87,7 +85,6 @@ class Adaptive:
     goal: Goal | None = field(default_factory=Information)
     decoder: Decoder = field(default_factory=Automatic)
     seed: int = 0
-    choose_first: bool = True
 
     def __post_init__(self) -> None:
         if not 0.5 < self.until <= 1:
@@ -128,9 +125,6 @@ def audit_adaptively(
     order = np.random.default_rng([how.seed, 11]).permutation(len(pool))
     progress(len(answers))
     wanted = order[: min(how.first, most)]
-    if how.goal is not None and how.choose_first:
-        nothing = believe(pool.matrix[:0], np.full(pool.ids.size, 0.5), FIRST_SIGMA)
-        wanted = choose(pool, order, nothing, wanted.size, how.goal)
     # A journal that holds more has been past the first batch.
     batch = wanted[~np.isin(wanted, answers.query)] if len(answers) < wanted.size else wanted[:0]
     while True:

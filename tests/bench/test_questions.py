@@ -11,7 +11,7 @@ IDS = (2000, 2999)
 
 def curve(order, salt, confidence, accuracy):
     queries = 100 + 50 * np.arange(len(confidence))
-    return Curve(IDS, salt, order, queries, np.array(confidence), np.array(accuracy))
+    return Curve(IDS, salt, 0, order, queries, np.array(confidence), np.array(accuracy))
 
 
 def test_queries_needed_until_sure_and_until_right_for_good():
@@ -45,7 +45,7 @@ def test_savings_are_paired_and_leave_out_those_who_never_got_there():
 
 def test_both_orders_start_with_the_same_queries_to_the_same_system(tmp_path):
     curves = measure_questions(
-        tmp_path, {"information": Information()}, [IDS], 2, 60, 160, primes=2
+        tmp_path, {"information": Information()}, [IDS], 2, batch=60, most=160, primes=2
     )
     assert [(c.salt, c.order) for c in curves] == [
         (salt, order) for salt in (0, 1) for order in (RANDOM, "information")

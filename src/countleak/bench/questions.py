@@ -2,7 +2,8 @@
 
 Every system, a Diffix 18.1 with a salt of its own over the generated bank, is asked the whole pool
 of digit queries once. Both orders are then replayed from those answers, from the same first batch,
-with the same decoder and the same rule for stopping.
+with the same decoder and the same rule for stopping; and again from other first batches, whose mean
+is one system's saving.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ class Curve:
 
     ids: tuple[int, int]
     salt: int
+    start: int
     order: str
     queries: NDArray[np.int64]
     confidence: NDArray[np.float64]
@@ -84,6 +86,7 @@ def measure_questions(
     goals: Mapping[str, Goal],
     ranges: Sequence[tuple[int, int]] = ((2000, 2999),),
     salts: int = 20,
+    starts: int = 1,
     batch: int = 50,
     most: int = 1600,
     primes: int = 25,
@@ -98,7 +101,10 @@ def measure_questions(
     progress(0, len(tasks))
     run = Parallel(n_jobs=jobs, return_as="generator")
     for done, curves in enumerate(
-        run(delayed(_follow)(folder, ids, salt, goals, batch, most, primes) for ids, salt in tasks),
+        run(
+            delayed(_follow)(folder, ids, salt, starts, goals, batch, most, primes)
+            for ids, salt in tasks
+        ),
         1,
     ):
         found += curves
@@ -110,12 +116,13 @@ def _follow(
     folder: Path,
     ids: tuple[int, int],
     salt: int,
+    starts: int,
     goals: Mapping[str, Goal],
     batch: int,
     most: int,
     primes: int,
 ) -> list[Curve]:
-    """Ask one system everything once, and replay every order of it."""
+    """Ask one system everything once, and replay every order of it from every start."""
     bank = generated_bank(7)
     people = bank.between(*ids)
     pool = digit_queries(people.ids, primes=primes)
@@ -127,7 +134,8 @@ def _follow(
     truth = people.secret(CONDITION)
     orders: dict[str, Goal | None] = {RANDOM: None, **goals}
     return [
-        Curve(ids, salt, name, *_curve(pool, answers, truth, goal, batch, most, salt))
+        Curve(ids, salt, start, name, *_curve(pool, answers, truth, goal, batch, most, seed))
+        for start, seed in enumerate(range(salt, salt + 1000 * starts, 1000))
         for name, goal in orders.items()
     ]
 
@@ -152,17 +160,25 @@ def _curve(
 
 def savings(curves: Sequence[Curve]) -> Iterator[Saving]:
     """What each order saved against random, by range and by when to stop."""
-    by = {(c.ids, c.order, c.salt): c for c in curves}
+    by = {(c.ids, c.order, c.salt, c.start): c for c in curves}
+    starts = sorted({c.start for c in curves})
     stops = [("expected", level) for level in CONFIDENT] + [("true", level) for level in ACCURATE]
     for ids in dict.fromkeys(c.ids for c in curves):
         salts = sorted({c.salt for c in curves if c.ids == ids})
         for order in dict.fromkeys(c.order for c in curves if c.order != RANDOM):
             for what, level in stops:
-                both = [
-                    tuple(by[ids, name, salt].needed(what, level) for name in (RANDOM, order))
+                found = [
+                    [
+                        [by[ids, name, salt, start].needed(what, level) for name in (RANDOM, order)]
+                        for start in starts
+                    ]
                     for salt in salts
                 ]
-                pairs = np.array([pair for pair in both if None not in pair], dtype=np.float64)
+                reached = [
+                    np.array([pair for pair in of_salt if None not in pair], dtype=np.float64)
+                    for of_salt in found
+                ]
+                pairs = np.array([of_salt.mean(axis=0) for of_salt in reached if of_salt.size])
                 if len(pairs) > 1:
                     yield _saving(ids, order, what, level, len(salts), pairs)
 

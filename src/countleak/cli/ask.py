@@ -13,7 +13,6 @@ from countleak.answers import Answers, Journal
 from countleak.audit import ask_into
 from countleak.cli import console, live, words
 from countleak.diffix.database import Database
-from countleak.diffix.duck import Duck
 from countleak.diffix.postgres import connect
 from countleak.diffix.salt import Salt
 from countleak.diffix.salt import salt_file as read_salt
@@ -256,6 +255,9 @@ def _database(stack: ExitStack, where: str, salt: Salt, table: str, user: str) -
     """The table at a PostgreSQL address or in a file."""
     if where.startswith(("postgresql://", "postgres://")):
         return stack.enter_context(connect(where, table=table, user=user))
+    # Loaded here: most of countleak needs no database.
+    from countleak.diffix.duck import Duck
+
     return Duck.of_file(Path(where), salt, table=table, user=user)
 
 

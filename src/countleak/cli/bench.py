@@ -181,6 +181,7 @@ def questions(
         str, typer.Option(help="Ids of the generated bank, a list like 2000-2999,10000-11999.")
     ] = "2000-2999",
     salts: Annotated[int, typer.Option(help="Systems a range, each with its own salt.")] = 20,
+    starts: Annotated[int, typer.Option(help="First batches a system.", min=1)] = 1,
     batch: Annotated[int, typer.Option(help="Queries a batch.", min=1)] = 50,
     most: Annotated[int, typer.Option(help="Queries asked at most.", min=1)] = 1600,
     primes: Annotated[int, typer.Option(help="Pool of this many primes, 140 each.", min=1)] = 25,
@@ -202,7 +203,9 @@ def questions(
     ids = [(words.whole(low, "--ranges"), words.whole(high, "--ranges")) for low, high in pairs]
     goals: dict[str, Goal] = {"information": Information(), "variance": Variance()}
     with console.progress("bench questions") as report:
-        curves = measure_questions(folder, goals, ids, salts, batch, most, primes, jobs, report)
+        curves = measure_questions(
+            folder, goals, ids, salts, starts, batch, most, primes, jobs, report
+        )
     found = list(savings(curves))
     if picture:
         draw_orders(curves, picture)

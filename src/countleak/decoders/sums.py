@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear, minimize_scalar
 from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
@@ -196,6 +195,9 @@ def fit_spread(
     grid = centre + np.log(10) * np.linspace(*POWERS, 69)
     best = int(np.argmin([cost(at) for at in grid]))
     ends = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+    # Loaded here: the rest of countleak starts without it.
+    from scipy.optimize import minimize_scalar
+
     r = float(np.exp(minimize_scalar(cost, bounds=ends, method="bounded").x))
     mu, tau2 = mean(r), (form(r) / m if sigma is None else sigma**2 / r)
     estimate = mu + Vt.T @ (S / (squares + r) * (inside - mu * ones))
@@ -209,6 +211,8 @@ def _within(
     A: NDArray[np.float64], b: NDArray[np.float64], spread: Spread, low: float, high: float
 ) -> NDArray[np.float64]:
     """The likeliest numbers (n,) between the bounds."""
+    from scipy.optimize import lsq_linear
+
     n, width = A.shape[1], high - low
     # The spread around the mean is one more answer a person, of noise sd.
     ratio = spread.sigma / spread.sd

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from flint import arb, ctx, fmpq, fmpz
 from numpy.typing import NDArray
 
 from countleak.errors import InputError, MissingExtra
@@ -76,6 +75,9 @@ class Exact:
 
 def _floor_power(factor: int, base: int, e: Fraction) -> int:
     """floor(factor * base**e), exactly."""
+    # Loaded here: most of countleak needs no exact digits.
+    from flint import arb, ctx, fmpq, fmpz
+
     # 80 bits beyond the integer part leave an undecided ball only around exact integers.
     size = math.log2(factor) + float(e) * math.log2(max(base, 2))
     with ctx.workprec(int(size) + 80):

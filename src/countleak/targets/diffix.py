@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from countleak.answers import Answers
 from countleak.diffix.database import Database
-from countleak.diffix.duck import Duck
 from countleak.diffix.engine import Answer, Engine
 from countleak.diffix.releases import Release, release_of
 from countleak.diffix.salt import Salt, salt_file
@@ -48,6 +47,9 @@ class Diffix:
                 # It raises for a condition that holds for nobody, before anything is asked.
                 data.secret(self.condition)
             columns = {data.id_column: data.ids, **data.columns}
+            # Loaded here: most of countleak needs no database.
+            from countleak.diffix.duck import Duck
+
             data = Duck.of_columns(columns, secret, table=table, user=data.id_column)
         self.engine = Engine(
             data, release_of(release) if isinstance(release, str) else release, secret
