@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from countleak.cli import app
+from countleak.cli import build
 from countleak.experiments.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-GROUP = get_command(app)
+GROUP = get_command(build())
 VERBS = {
     f"{verb} {inner}".strip(): command
     for verb, outer in GROUP.commands.items()

@@ -2,52 +2,64 @@
 
 import logging
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli import (
-    ask,
-    audit,
-    bench,
-    bench_decoders,
-    budget,
-    console,
-    demo,
-    diagnose,
-    kinds,
-    reproduce,
-    serve,
-    solve,
-    stages,
-    sweep,
-)
 from countleak.errors import CountleakError
 
+# The verbs in the order of their use, each with its module: only the one wanted is loaded.
+VERBS = {
+    "demo": "demo",
+    "audit": "audit",
+    "plan": "stages",
+    "ask": "ask",
+    "diagnose": "diagnose",
+    "solve": "solve",
+    "categories": "kinds",
+    "sums": "kinds",
+    "score": "stages",
+    "budget": "budget",
+    "reproduce": "reproduce",
+    "sweep": "sweep",
+    "serve": "serve",
+    "bench": "bench",
+}
 # What typer makes of Ctrl-C.
 INTERRUPTED = 130
 
 
+def build(verbs: Iterable[str] = VERBS) -> typer.Typer:
+    """The command line with those verbs."""
+    app = typer.Typer(
+        name="countleak",
+        help="Ask a system many counts, solve for the data behind the answers, and see whose "
+        "secret they give away. An audit tool for your own systems.",
+        invoke_without_command=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(options)
+    for verb in verbs:
+        found = getattr(import_module(f"countleak.cli.{VERBS[verb]}"), verb)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=verb)
+        else:
+            app.command()(found)
+    return app
+
+
 def _version(wanted: bool) -> None:
     if wanted:
-        console.say(f"countleak {countleak.__version__}")
+        sys.stdout.write(f"countleak {countleak.__version__}\n")
         raise typer.Exit
 
 
-app = typer.Typer(
-    name="countleak",
-    help="Ask a system many counts, solve for the data behind the answers, and see whose secret "
-    "they give away. An audit tool for your own systems.",
-    invoke_without_command=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
 def options(
     context: typer.Context,
     version: Annotated[
@@ -56,31 +68,15 @@ def options(
 ) -> None:
     """Ask a system many counts, and see whose secret the answers give away."""
     if context.invoked_subcommand is None:
-        console.say(context.get_help())
-
-
-app.command()(demo.demo)
-app.command()(audit.audit)
-app.command()(stages.plan)
-app.command()(ask.ask)
-app.command()(diagnose.diagnose)
-app.command()(solve.solve)
-app.command()(kinds.categories)
-app.command()(kinds.sums)
-app.command()(stages.score)
-app.command()(budget.budget)
-app.command()(reproduce.reproduce)
-app.command()(sweep.sweep)
-app.command()(serve.serve)
-bench.bench.command()(bench_decoders.decoders)
-app.add_typer(bench.bench, name="bench")
+        sys.stdout.write(f"{context.get_help()}\n")
 
 
 def main() -> None:
     """Run the command line; bad input ends in one line and exit code 2."""
     _log_to_stderr()
+    wanted = [word for word in sys.argv[1:2] if word in VERBS]
     try:
-        code = app(standalone_mode=False)
+        code = build(wanted or VERBS)(standalone_mode=False)
     except TyperException as error:
         _refuse(f"{_message(error)} (try --help)")
     except CountleakError as error:

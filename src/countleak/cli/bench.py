@@ -15,6 +15,7 @@ from countleak.bench.serve import measure as measure_serving
 from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch, measure_first_call
 from countleak.bench.sweeps import measure_scaling
 from countleak.cli import console, words
+from countleak.cli.bench_decoders import decoders
 from countleak.errors import InputError
 from countleak.figures import draw_categories, draw_growth, draw_orders, require_drawing
 from countleak.questions import Goal, Information, Variance
@@ -27,6 +28,9 @@ bench = typer.Typer(
 @bench.callback()
 def options() -> None:
     """Measure countleak against named peers, side by side in one run."""
+
+
+bench.command()(decoders)
 
 
 @bench.command()
