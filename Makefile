@@ -6,6 +6,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Two processes; the tests of a file stay together, for they share servers.
+IN_PARALLEL := -n 2 --dist loadfile
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test test-all lint clean
@@ -14,10 +16,10 @@ demo: $(VENV)/demo-ready
 	$(BIN)/countleak demo
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest $(IN_PARALLEL)
 
 test-all: lint
-	$(BIN)/pytest -m "slow or not slow"
+	$(BIN)/pytest $(IN_PARALLEL) -m "slow or not slow"
 
 lint: $(VENV)/test-ready
 	$(BIN)/ruff check .

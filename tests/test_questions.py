@@ -37,7 +37,7 @@ def bits_variance(covariance):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    ("goal", "loss"), [(Information(), log_det), (Variance(), bits_variance)], ids=str
+    ("goal", "loss"), [(Information(), log_det), (Variance(), bits_variance)], ids=["D", "A"]
 )
 def test_each_choice_is_the_best_of_all_that_are_left(seed, goal, loss):
     pool, belief, candidates = small_world(seed)

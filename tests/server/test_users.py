@@ -30,7 +30,11 @@ def test_the_right_password_comes_in(server, psql):
     assert shown.stdout == "guarded\n"
 
 
-@pytest.mark.parametrize("password", ["wrong", PASSWORD[:-1], PASSWORD.upper() + "x", "ünïcode"])
+@pytest.mark.parametrize(
+    "password",
+    ["wrong", PASSWORD[:-1], PASSWORD.upper() + "x", "ünïcode"],
+    ids=["wrong", "shorter", "longer", "unicode"],
+)
 def test_a_wrong_password_stays_out(server, password):
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         server.connect(user="guarded", password=password)
