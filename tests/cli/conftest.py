@@ -1,6 +1,7 @@
 """A fixture that runs the command line in this process, as the console script would."""
 
 import json
+import logging
 import sys
 from dataclasses import dataclass
 
@@ -31,4 +32,6 @@ def run(monkeypatch, capsys, tmp_path):
         captured = capsys.readouterr()
         return Result(stopped.value.code, captured.out, captured.err)
 
-    return run
+    yield run
+    # What the command line logs to is this test's own error stream, closed when it ends.
+    logging.getLogger("countleak").handlers.clear()
