@@ -285,7 +285,7 @@ def draw_diagnosis(found: Diagnosis, path: Path) -> None:
     axis = alt.Axis(format="%", title="share of the answers")
     left = (
         base.mark_bar(color=RECOVERED, opacity=0.7).encode(y=alt.Y("share:Q", axis=axis))
-        + base.mark_line(color=MISSED, point=True).encode(y=alt.Y("law:Q", axis=axis))
+        + base.mark_line(color=MISSED, point={"color": MISSED}).encode(y=alt.Y("law:Q", axis=axis))
     ).properties(
         width=360, height=220, title=f"Residuals, and {found.shape.value} noise of their size"
     )
