@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from countleak import InputError
-from countleak.bench.decoders import SUITES, Suite, compare, queries_needed
+from countleak.bench.decoders import SUITES, Suite, compare, pooled_error, queries_needed
 from countleak.bench.recorded import compare_recorded, needed
 from countleak.bench.worlds import KINDS, Setting
 
@@ -25,6 +25,9 @@ def test_a_comparison_has_errors_baselines_and_limits():
     assert bayes["evolution"] <= bayes["genie"] <= 1
     assert bayes["calibration_error"] < 0.1
     assert lp["calibration_error"] is None
+    assert pooled_error([bayes]) == pytest.approx(bayes["calibration_error"])
+    assert pooled_error([bayes, bayes]) == pytest.approx(bayes["calibration_error"])
+    assert pooled_error([lp]) is None
     with pytest.raises(InputError, match="1 trials have no standard error"):
         list(compare(suite, trials=1))
 

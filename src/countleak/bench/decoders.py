@@ -5,7 +5,7 @@ evolution of the Bayesian decoder, the large-n limit (many unknown bits together
 can) and the genie bound (every other bit known; nothing beats it).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
@@ -177,6 +177,7 @@ def _record(setting: Setting, decoder: str, attempts: Sequence[Attempt]) -> dict
         "limit": None,
         "genie": None,
         "calibration_error": None,
+        "bins": [],
         "claims_95": None,
         "precision_95": None,
         "seconds": float(np.median([attempt.seconds for attempt in attempts])),
@@ -196,11 +197,23 @@ def _calibrated(attempts: Sequence[Attempt]) -> dict[str, Any]:
     secret = np.concatenate([attempt.secret for attempt in attempts])
     sure = np.maximum(p, 1 - p) >= SURE
     right = (p >= 0.5) == (secret == 1)
+    found = calibration(p, secret)
     return {
-        "calibration_error": calibration(p, secret).error,
+        "calibration_error": found.error,
+        "bins": [[b.claims, b.confidence, b.right] for b in found.bins],
         "claims_95": float(sure.mean()),
         "precision_95": float(right[sure].mean()) if sure.any() else None,
     }
+
+
+def pooled_error(records: Sequence[Mapping[str, Any]], bins: int = 10) -> float | None:
+    """The calibration error over the claims of all ``records``: those of one scatter by chance."""
+    gaps, total = np.zeros(bins), 0
+    for record in records:
+        for claims, confidence, right in record["bins"]:
+            gaps[min(int((2 * confidence - 1) * bins), bins - 1)] += confidence * claims - right
+            total += claims
+    return float(np.abs(gaps).sum() / total) if total else None
 
 
 def queries_needed(points: Sequence[tuple[int, float]], target: float = 0.99) -> float | None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from countleak.bench.decoders import SUITES, compare, queries_needed
+from countleak.bench.decoders import SUITES, compare, pooled_error, queries_needed
 from countleak.bench.recorded import compare_recorded, needed
 from countleak.cli import console, words
 from countleak.errors import InputError
@@ -41,11 +41,25 @@ def decoders(
     with console.progress(f"bench decoders, {suite}") as report:
         records = list(compare(chosen, trials, jobs, report))
     reached = _reached(records) if suite in ("queries", "suppression") else {}
+    pooled = {
+        name: pooled_error([r for r in records if r["decoder"] == name]) for name in chosen.decoders
+    }
     if json:
-        console.print_json({"suite": suite, "trials": trials, "rows": records, "needed": reached})
+        console.print_json(
+            {
+                "suite": suite,
+                "trials": trials,
+                "rows": records,
+                "needed": reached,
+                "pooled_calibration_error": pooled,
+            }
+        )
         return
     rows = [{name: record[name] for name in _telling(records)} for record in records]
     console.print_table(rows, f"{chosen.question} ({trials} simulated worlds a row)")
+    for decoder, error in pooled.items():
+        if error is not None:
+            console.say(f"Calibration error of {decoder} over all rows together: {error:.4f}")
     for decoder, queries in reached.items():
         found = "not reached" if queries is None else f"{queries:.0f} queries"
         console.say(f"99% with {decoder}: {found}")
