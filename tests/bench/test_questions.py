@@ -3,7 +3,7 @@ import pytest
 
 from countleak import InputError
 from countleak.bench.questions import RANDOM, Curve, measure_questions, savings
-from countleak.figures import draw_orders
+from countleak.figures.benches import draw_orders
 from countleak.questions import Information
 
 IDS = (2000, 2999)

@@ -17,7 +17,8 @@ from countleak.bench.sweeps import measure_scaling
 from countleak.cli import console, words
 from countleak.cli.bench_decoders import decoders
 from countleak.errors import InputError
-from countleak.figures import draw_categories, draw_growth, draw_orders, require_drawing
+from countleak.figures.benches import draw_categories, draw_growth, draw_orders
+from countleak.figures.drawing import require_drawing
 from countleak.questions import Goal, Information, Variance
 
 bench = typer.Typer(

@@ -21,6 +21,8 @@ from countleak.budget.evolution import (
 from countleak.budget.inverse import accuracy_at, queries_needed, sigma_for
 from countleak.cli import console, words
 from countleak.errors import InputError
+from countleak.figures.budget import draw_budget
+from countleak.figures.drawing import require_drawing
 from countleak.targets.simulated import (
     BoundedUniform,
     Gaussian,
@@ -88,8 +90,6 @@ def budget(
     limits = Limits(limit, epsilon, delta)
     accuracy_at(limit, max(prior, 1 - prior))
     if picture:
-        from countleak.figures import require_drawing
-
         require_drawing(picture)
     noise = _mechanism(mechanism, sigma, bound, base, random_rounding)
     if noise is None:
@@ -107,9 +107,6 @@ def budget(
         queries = queries_needed(Attack(n, 1, noise, prior, asked), attacker, target)
     advice = advise(Attack(n, queries, noise, prior, asked), attacker, limits, target)
     if picture:
-        # Loaded here: only a picture should have to wait for all that can be drawn.
-        from countleak.figures import draw_budget
-
         draw_budget(advice, picture)
     if json:
         console.print_json({**advice.record(), "picture": str(picture) if picture else None})

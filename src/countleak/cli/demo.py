@@ -18,7 +18,7 @@ from countleak.decoders.files import basis, write_guess
 from countleak.decoders.rounding import Rounding
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError, MissingExtra, SolverError
-from countleak.figures import draw_leak, draw_residuals
+from countleak.figures.attack import draw_leak, draw_residuals
 from countleak.people import Condition, People, generated_bank
 from countleak.problems import Bracket
 from countleak.queries import Queries, write_queries

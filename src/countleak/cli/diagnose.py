@@ -10,7 +10,8 @@ from countleak.answers import read_answers
 from countleak.cli import console, words
 from countleak.diagnosis import Diagnosis
 from countleak.diagnosis import diagnose as diagnose_answers
-from countleak.figures import draw_diagnosis, require_drawing
+from countleak.figures.diagnosis import draw_diagnosis
+from countleak.figures.drawing import require_drawing
 from countleak.noise import Shape
 from countleak.queries import read_queries
 from countleak.targets.recorded import read_ranges

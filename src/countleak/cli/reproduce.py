@@ -13,7 +13,7 @@ from countleak.experiments import Claim, Experiment, Outcome, Settings
 from countleak.experiments.catalogue import CATALOGUE
 from countleak.experiments.comparison import compare, read_paper_results
 from countleak.experiments.runner import Runner
-from countleak.figures import require_drawing
+from countleak.figures.drawing import require_drawing
 from countleak.report.reproduction import draw_figures, write_page
 
 # A table of more rows is for machines; people get the claims and the figures.

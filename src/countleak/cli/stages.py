@@ -10,7 +10,8 @@ from countleak.cli import console, words
 from countleak.cli.kinds import report_amounts, report_categories
 from countleak.decoders.files import read_guess
 from countleak.errors import InputError, ShapeError
-from countleak.figures import draw_calibration, require_drawing
+from countleak.figures.diagnosis import draw_calibration
+from countleak.figures.drawing import require_drawing
 from countleak.people import Condition, People
 from countleak.queries import Queries, write_queries
 from countleak.queries.arithmetic import Arithmetic

@@ -11,7 +11,8 @@ from countleak.experiments.cells import cells
 from countleak.experiments.runner import Runner
 from countleak.experiments.sweep import FIELDS, Sweep, check_values, read_sweep
 from countleak.experiments.trials import Setting
-from countleak.figures import draw_curves, draw_map, require_drawing
+from countleak.figures.drawing import require_drawing
+from countleak.figures.sweeps import draw_curves, draw_map
 
 
 def sweep(

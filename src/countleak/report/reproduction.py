@@ -11,7 +11,7 @@ from countleak.errors import MissingExtra
 from countleak.experiments import Claim, Outcome
 from countleak.experiments.catalogue import CATALOGUE
 from countleak.experiments.comparison import Published, published_points
-from countleak.figures import draw_curves
+from countleak.figures.sweeps import draw_curves
 from countleak.records import replacing
 
 

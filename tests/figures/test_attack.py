@@ -1,6 +1,6 @@
 import numpy as np
 
-from countleak.figures import draw_leak, draw_residuals
+from countleak.figures.attack import draw_leak, draw_residuals
 from countleak.scores import Score
 
 GROWTH = [(100, Score(4, 1, 1, 1, 1, 2)), (200, Score(4, 2, 2, 0, 0, 2))]

@@ -1,0 +1,1 @@
+"""Pictures of what was found, drawn with altair: one subject a file."""
