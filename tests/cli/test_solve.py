@@ -81,7 +81,7 @@ def test_the_score_draws_how_honest_the_probabilities_are(run, answered, tmp_pat
         (("--sigma", 0), "--sigma"),
         (("--known", "absent.csv"), "absent.csv: no such file"),
         (("--known", "odd.csv"), "the bits must be 0 or 1"),
-        (("--known", "wide.csv"), "expected two columns"),
+        (("--known", "wide.csv"), "2 columns beside the id, expected one"),
         (("--known", "stranger.csv"), "no query is about that id"),
     ],
     ids=str,

@@ -12,7 +12,7 @@ from countleak.answers import read_answers
 from countleak.cli import console, words
 from countleak.decoders.categorical import Categorical, assumed_noise
 from countleak.decoders.sums import Sums
-from countleak.decoders.tables import (
+from countleak.decoders.value_files import (
     read_amounts,
     read_categories,
     write_amounts,
@@ -21,7 +21,7 @@ from countleak.decoders.tables import (
 from countleak.errors import InputError, ShapeError
 from countleak.inference.fit import Asked
 from countleak.noise import Noise, Threshold
-from countleak.people import People, Total, read_people
+from countleak.people import People, Total
 from countleak.queries import read_queries
 from countleak.scores import score_amounts, score_categories
 
@@ -78,7 +78,7 @@ def categories(
     decoder = Categorical(
         Noise(sigma, floor=seen.floor, threshold=limit),
         other,
-        known={person: str(value) for person, value in _known(known).items()},
+        known={person: str(value) for person, value in words.known_of(known).items()},
         seed=seed,
     )
     with console.waiting("sampling"):
@@ -129,7 +129,7 @@ def sums(
     """Guess everyone's number from sums over many subsets, each with an interval."""
     asked = read_queries(queries)
     answered = read_answers(answers, asked, partial=partial)
-    facts = {person: _number(person, value) for person, value in _known(known).items()}
+    facts = {person: _number(person, value) for person, value in words.known_of(known).items()}
     with console.waiting("solving"):
         guess = Sums(low, high, sigma, facts, level).decode(asked, answered)
     write_amounts(out, guess)
@@ -238,17 +238,6 @@ def _named(parts: Sequence[str], flag: str) -> dict[str, Path]:
             raise InputError(f"{flag} {part!r}: {name} was given already; name each value once")
         files[name] = Path(path)
     return files
-
-
-def _known(path: Path | None) -> dict[int, Any]:
-    """What a CSV file of an id and a value a line says."""
-    if path is None:
-        return {}
-    people = read_people(path)
-    if len(people.columns) != 1:
-        raise InputError(f"{path}: {len(people.columns)} columns beside the id, expected one")
-    (values,) = people.columns.values()
-    return dict(zip(people.ids.tolist(), values.tolist(), strict=True))
 
 
 def _number(person: int, value: Any) -> float:

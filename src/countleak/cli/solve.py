@@ -20,7 +20,6 @@ from countleak.decoders.robust import Robust
 from countleak.decoders.rounding import Rounding
 from countleak.errors import InputError
 from countleak.noise import Noise, Threshold
-from countleak.people import read_people
 from countleak.problems import BoundedDmt, DiNi, Dmt, Point, Program
 from countleak.queries import read_queries
 
@@ -131,7 +130,7 @@ def solve(
     if polish:
         chosen = Polished(chosen)
     with console.waiting("solving"):
-        guess = Informed(chosen, _known(known)).decode(asked, answered)
+        guess = Informed(chosen, _known_bits(known)).decode(asked, answered)
     if precision is not None:
         guess = guess.claims_at(precision)
     write_guess(out, guess)
@@ -158,17 +157,12 @@ def _required(bound: float | None) -> float:
     return bound
 
 
-def _known(path: Path | None) -> dict[int, int]:
-    """The bits of a file of known people: an id column, then the bit."""
-    if path is None:
-        return {}
-    people = read_people(path)
-    if len(people.columns) != 1:
-        raise InputError(f"{path}: expected two columns, an id and a bit")
-    (bits,) = people.columns.values()
-    if bits.dtype.kind not in "iu" or not set(bits.tolist()) <= {0, 1}:
+def _known_bits(path: Path | None) -> dict[int, int]:
+    """The bits of a file of known people."""
+    known = words.known_of(path)
+    if any(type(bit) is not int or bit not in (0, 1) for bit in known.values()):
         raise InputError(f"{path}: the bits must be 0 or 1")
-    return dict(zip(people.ids.tolist(), bits.tolist(), strict=True))
+    return known
 
 
 def _brief(value: Any) -> str:

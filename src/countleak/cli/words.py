@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -125,6 +125,17 @@ def people_of(word: str, id_column: str | None, between: tuple[int, int] | None)
     else:
         people = read_people(Path(word), id_column)
     return people.between(*between) if between else people
+
+
+def known_of(path: Path | None) -> dict[int, Any]:
+    """What a CSV file of people known beforehand says: an id and a value a line."""
+    if path is None:
+        return {}
+    people = read_people(path)
+    if len(people.columns) != 1:
+        raise InputError(f"{path}: {len(people.columns)} columns beside the id, expected one")
+    (values,) = people.columns.values()
+    return dict(zip(people.ids.tolist(), values.tolist(), strict=True))
 
 
 def _numbers(word: str, text: str, most: int) -> list[int]:

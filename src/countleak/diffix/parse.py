@@ -58,10 +58,13 @@ def _statement(tree: exp.Select, table: Table) -> Statement:
     return Statement(table, aggregates, groups, conditions, labels, shown)
 
 
-def select_tree(text: str) -> exp.Select:
-    """The tree of a text that is one SELECT."""
+UNREADABLE = "The query cannot be read; write one SELECT statement."
+
+
+def statement_trees(text: str) -> list[exp.Expr] | None:
+    """The trees of a text's statements; None where it cannot be read."""
     try:
-        trees = [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
+        return [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
     except (
         SqlglotError,
         RecursionError,
@@ -72,7 +75,14 @@ def select_tree(text: str) -> exp.Select:
         IndexError,
     ):
         # sqlglot's parser meets malformed input with more than its own errors.
-        raise Refused("The query cannot be read; write one SELECT statement.") from None
+        return None
+
+
+def select_tree(text: str) -> exp.Select:
+    """The tree of a text that is one SELECT."""
+    trees = statement_trees(text)
+    if trees is None:
+        raise Refused(UNREADABLE)
     if len(trees) != 1:
         raise Refused(f"There are {len(trees)} statements; write one SELECT statement.")
     tree = trees[0]

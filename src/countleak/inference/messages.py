@@ -18,7 +18,7 @@ LEAST_VARIANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Belief:
+class Marginals:
     """``probability`` (n,) of a one, the noise ``sigma`` and ``prior`` found on the way."""
 
     probability: NDArray[np.float64]
@@ -33,8 +33,8 @@ def pass_messages(
     *,
     sigma: float | None = None,
     prior: float | None = None,
-) -> Belief:
-    """The belief that answers b (m,) of Gaussian noise lead to; what is not given is estimated."""
+) -> Marginals:
+    """The marginals that answers b (m,) of Gaussian noise lead to; what is open is estimated."""
     m, n = A.shape
     dense = A.astype(np.float64)
     eigenvalues, vectors = np.linalg.eigh(dense.T @ dense)
@@ -71,5 +71,5 @@ def pass_messages(
         gamma2 = (1 - DAMPING) * gamma2 + DAMPING * goal
         r2 = (1 - DAMPING) * r2 + DAMPING * r_goal
         if change < 1e-5:
-            return Belief(p, float(np.sqrt(variance)), pi, True)
-    return Belief(p, float(np.sqrt(variance)), pi, False)
+            return Marginals(p, float(np.sqrt(variance)), pi, True)
+    return Marginals(p, float(np.sqrt(variance)), pi, False)

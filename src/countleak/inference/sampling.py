@@ -50,8 +50,8 @@ class Posterior:
 
     ``disagreement`` is the mean distance between the ladders' probabilities and their average;
     ``residuals`` (lines, width) how often each cell of the table was met, averaged over samples;
-    ``rates`` the mean share of ones, or of each value; ``sigma_sd`` and ``offset_sd`` posterior
-    deviations; ``evidence`` the mean log-likelihood plus the entropy of the bits.
+    ``rates`` the mean share of ones, or of each value; ``offset_sd`` the offset's deviation;
+    ``evidence`` the mean log-likelihood plus the entropy of the bits.
     """
 
     probability: NDArray[np.float64]
@@ -59,7 +59,6 @@ class Posterior:
     rates: NDArray[np.float64]
     disagreement: float
     residuals: NDArray[np.float64]
-    sigma_sd: NDArray[np.float64]
     offset_sd: float
     evidence: float
 
@@ -113,7 +112,6 @@ def sample(
         np.mean([run.rates for run in runs], axis=0),
         float(np.mean([np.abs(run.probability - probability) for run in runs])),
         np.mean([run.residuals for run in runs], axis=0),
-        np.mean([run.sigma_sd for run in runs], axis=0),
         float(np.mean([run.offset_sd for run in runs])),
         best,
     )
@@ -179,7 +177,6 @@ def _ladder(
         np.mean(shares, axis=0),
         0.0,
         met / effort.keep,
-        sigmas.std(axis=0),
         float(offsets.std()),
         float(np.mean(likelihoods)) + kind.entropy(p),
     )

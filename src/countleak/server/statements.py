@@ -9,9 +9,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from countleak.diffix.engine import Engine
+from countleak.diffix.parse import UNREADABLE, statement_trees
 from countleak.errors import Refused
 
-UNREADABLE = "The query cannot be read; write one SELECT statement."
 # The words a statement to the session begins with; `session` answers them.
 CONTROL = frozenset(
     [
@@ -109,20 +109,8 @@ def _tokens(text: str) -> list[Any]:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Any:
-    try:
-        trees = [tree for tree in sqlglot.parse(text, read="postgres") if tree is not None]
-    except (
-        SqlglotError,
-        RecursionError,
-        ValueError,
-        AttributeError,
-        TypeError,
-        KeyError,
-        IndexError,
-    ):
-        # sqlglot's parser meets malformed input with more than its own errors.
-        return None
-    return trees[0] if len(trees) == 1 else None
+    trees = statement_trees(text)
+    return trees[0] if trees is not None and len(trees) == 1 else None
 
 
 def _tree(text: str) -> exp.Expression:

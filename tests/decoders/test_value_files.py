@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from countleak import Amounts, Categories, InputError
-from countleak.decoders.tables import (
+from countleak.decoders.value_files import (
     read_amounts,
     read_categories,
     write_amounts,
