@@ -1,0 +1,16 @@
+import pytest
+
+from countleak.bench.worlds import Setting
+from countleak.decoders.bayes import Bayes
+from countleak.decoders.robust import Robust
+from tests.decoders.worlds import accuracy
+
+
+@pytest.mark.parametrize(
+    ("kind", "decoder"),
+    [("wrong", Robust()), ("two groups", Robust(by="server")), ("offset", Robust())],
+)
+def test_robust_where_the_plain_one_is_misled(kind, decoder):
+    setting = Setting(kind=kind)
+    assert accuracy(decoder, setting) >= accuracy(Bayes(), setting) - 0.005
+    assert accuracy(decoder, setting) > 0.93

@@ -1,0 +1,12 @@
+"""How well a decoder does on simulated worlds with known secrets."""
+
+import numpy as np
+
+
+def accuracy(decoder, setting, trials=4):
+    found = []
+    for number in range(trials):
+        world = setting.world(number)
+        guess = decoder.decode(world.queries, world.answers)
+        found.append((guess.values == world.secret).mean())
+    return float(np.mean(found))
