@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import countleak as cl
-from countleak.queries.arithmetic import numeric_server
+from countleak.attack.queries.arithmetic import numeric_server
 
 
 @pytest.fixture(scope="session")

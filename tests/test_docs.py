@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 
 from countleak.cli import build
-from countleak.experiments.catalogue import CATALOGUE
+from countleak.lab.experiments.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))

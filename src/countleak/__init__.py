@@ -1,15 +1,22 @@
 """countleak: ask a system many counts, and see whose secret the answers give away."""
 
-from countleak.people import Condition, People, Total, generated_bank, generated_census, read_people
-from countleak.queries import Queries, count_statement, read_queries, write_queries
-from countleak.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
-from countleak.queries.subsets import random_subsets
-from countleak.queries.signs import random_signs
-from countleak.queries.tables import random_tables, table_queries
-from countleak.queries.digits import PaperName, digit_queries, digit_queries_of, fragile
-from countleak.answers import Answers, read_answers
-from countleak.targets import Target
-from countleak.targets.simulated import (
+from countleak.audit.people import (
+    Condition,
+    People,
+    Total,
+    generated_bank,
+    generated_census,
+    read_people,
+)
+from countleak.attack.queries import Queries, count_statement, read_queries, write_queries
+from countleak.attack.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.queries.signs import random_signs
+from countleak.attack.queries.tables import random_tables, table_queries
+from countleak.attack.queries.digits import PaperName, digit_queries, digit_queries_of, fragile
+from countleak.attack.transcript import Answers, read_answers
+from countleak.audit.targets import Target
+from countleak.audit.targets.simulated import (
     BoundedUniform,
     Gaussian,
     Laplace,
@@ -20,13 +27,13 @@ from countleak.targets.simulated import (
     TwoSubsets,
 )
 from countleak.diffix.salt import Salt
-from countleak.targets.counts import Counts
-from countleak.targets.diffix import Diffix
-from countleak.targets.postgres import PostgresTarget
-from countleak.targets.rest import RestTarget
-from countleak.targets.several import Manners
-from countleak.targets.recorded import Recorded, read_log, read_ranges
-from countleak.problems import (
+from countleak.audit.targets.counts import Counts
+from countleak.audit.targets.diffix import Diffix
+from countleak.audit.targets.postgres import PostgresTarget
+from countleak.audit.targets.rest import RestTarget
+from countleak.audit.targets.several import Manners
+from countleak.audit.targets.recorded import Recorded, read_log, read_ranges
+from countleak.attack.programs import (
     BoundedDmt,
     Bracket,
     Certificate,
@@ -42,25 +49,25 @@ from countleak.problems import (
     Status,
     certify,
 )
-from countleak.noise import Noise, Shape, Threshold
-from countleak.diagnosis import Diagnosis, diagnose
-from countleak.solvers import Solver
-from countleak.solvers.highs import Highs
-from countleak.solvers.interior import InteriorPoint
-from countleak.solvers.auto import Auto
-from countleak.decoders import Decoder, Guess
-from countleak.decoders.rounding import Rounding
-from countleak.decoders.least_squares import LeastSquares
-from countleak.decoders.bayes import Bayes
-from countleak.decoders.robust import Robust
-from countleak.decoders.bounded import Bounded
-from countleak.decoders.polish import Polished
-from countleak.decoders.known import Informed
-from countleak.decoders.automatic import Automatic
-from countleak.decoders.categorical import Categorical, Categories
-from countleak.decoders.sums import Amounts, Sums
-from countleak.questions import Belief, Goal, Information, Variance, believe, choose
-from countleak.scores import (
+from countleak.attack.noise import Noise, Shape, Threshold
+from countleak.attack.diagnosis import Diagnosis, diagnose
+from countleak.attack.solvers import Solver
+from countleak.attack.solvers.highs import Highs
+from countleak.attack.solvers.interior import InteriorPoint
+from countleak.attack.solvers.auto import Auto
+from countleak.attack.decoders import Decoder, Guess
+from countleak.attack.decoders.rounding import Rounding
+from countleak.attack.decoders.least_squares import LeastSquares
+from countleak.attack.decoders.bayes import Bayes
+from countleak.attack.decoders.robust import Robust
+from countleak.attack.decoders.bounded import Bounded
+from countleak.attack.decoders.polish import Polished
+from countleak.attack.decoders.known import Informed
+from countleak.attack.decoders.automatic import Automatic
+from countleak.attack.decoders.categorical import Categorical, Categories
+from countleak.attack.decoders.sums import Amounts, Sums
+from countleak.attack.design import Belief, Goal, Information, Variance, believe, choose
+from countleak.audit.scores import (
     AmountScore,
     Calibration,
     CategoryScore,
@@ -71,7 +78,7 @@ from countleak.scores import (
     score_categories,
     wilson,
 )
-from countleak.audit import (
+from countleak.audit.run import (
     Adaptive,
     Reconstruction,
     Step,

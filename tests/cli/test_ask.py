@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from countleak.server.users import Users
-from tests.server.conftest import PASSWORD, TOKEN, USERS, make_server, running, served_bank
+from countleak.diffix.server.users import Users
+from tests.diffix.server.conftest import PASSWORD, TOKEN, USERS, make_server, running, served_bank
 
 PAPERS = (
     "SELECT count(DISTINCT client_id) FROM loans WHERE {} AND status = 'C' "

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.server.conftest import make_server, running, served_bank
+from tests.diffix.server.conftest import make_server, running, served_bank
 
 SMALL = ("audit", "--people", "census:16", "--secret", "sex = 1", "--family", "subsets")
 QUIET = ("--sigma", 1, "--adaptive", "--first", 30, "--batch", 30)

@@ -1,7 +1,7 @@
 from countleak.cli import reproduce
-from countleak.experiments import Experiment, Outcome
-from countleak.experiments.cells import cells
-from countleak.experiments.trials import grid
+from countleak.lab.experiments import Experiment, Outcome
+from countleak.lab.experiments.cells import cells
+from countleak.lab.experiments.trials import grid
 
 KEYS = {
     "range",

@@ -10,9 +10,9 @@ import sys
 import httpx
 import pytest
 
-from countleak.server.users import Verifier
-from tests.server.conftest import OR, OR_REFUSED, QUERY
-from tests.server.process import serving
+from countleak.diffix.server.users import Verifier
+from tests.diffix.server.conftest import OR, OR_REFUSED, QUERY
+from tests.diffix.server.process import serving
 
 
 def say(psql, port, *commands, user="analyst", database="bank"):

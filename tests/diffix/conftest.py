@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from countleak.diffix.duck import Duck
+from countleak.diffix.databases.duck import Duck
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
 from countleak.diffix.salt import Salt

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import countleak as cl
+from countleak.attack.queries import count_statement
 from countleak.diffix.layers import Bucket
 from countleak.diffix.releases import allow, release_of
 from countleak.errors import Refused
-from countleak.queries import count_statement
 from tests.diffix.conftest import loans_engine, salt_number
 
 WHERE = "floor(100 * pow((client_id * 2),0.7) + 0.5) = floor(100 * pow((client_id * 2), 0.7))"

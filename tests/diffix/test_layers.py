@@ -9,9 +9,9 @@ from countleak.diffix.layers import (
     seeds,
     static_and_uid,
 )
-from countleak.diffix.parse import parse
 from countleak.diffix.salt import Salt
-from countleak.diffix.statement import Column, Kind, Table
+from countleak.diffix.sql.parse import parse
+from countleak.diffix.sql.statement import Column, Kind, Table
 
 LOANS = Table("loans", "uid", {"uid": Kind.WHOLE, "status": Kind.TEXT, "age": Kind.WHOLE})
 SALT = Salt(b"a salt for tests")

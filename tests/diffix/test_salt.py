@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from countleak.diffix.salt import Salt, canonical, salt_file
-from countleak.diffix.statement import Column, Kind, Table
+from countleak.diffix.sql.statement import Column, Kind, Table
 from countleak.errors import InputError
 
 

@@ -9,23 +9,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from countleak.answers import Answers, Journal
-from countleak.audit import ask_into
-from countleak.cli import console, live, words
-from countleak.diffix.database import Database
-from countleak.diffix.postgres import connect
-from countleak.diffix.salt import Salt
-from countleak.diffix.salt import salt_file as read_salt
-from countleak.errors import InputError
-from countleak.people import Condition, People, Total
-from countleak.queries import Queries, read_queries
-from countleak.targets import Target
-from countleak.targets.counts import Counts
-from countleak.targets.diffix import Diffix
-from countleak.targets.postgres import PostgresTarget
-from countleak.targets.rest import RestTarget
-from countleak.targets.several import Manners
-from countleak.targets.simulated import (
+from countleak.attack.queries import Queries, read_queries
+from countleak.attack.transcript import Answers, Journal
+from countleak.audit.people import Condition, People, Total
+from countleak.audit.run import ask_into
+from countleak.audit.targets import Target
+from countleak.audit.targets.counts import Counts
+from countleak.audit.targets.diffix import Diffix
+from countleak.audit.targets.postgres import PostgresTarget
+from countleak.audit.targets.rest import RestTarget
+from countleak.audit.targets.several import Manners
+from countleak.audit.targets.simulated import (
     BoundedUniform,
     Gaussian,
     Laplace,
@@ -35,6 +29,12 @@ from countleak.targets.simulated import (
     SimulatedDiffix,
     TwoSubsets,
 )
+from countleak.cli import console, live, words
+from countleak.diffix.databases.database import Database
+from countleak.diffix.databases.postgres import connect
+from countleak.diffix.salt import Salt
+from countleak.diffix.salt import salt_file as read_salt
+from countleak.errors import InputError
 
 
 def ask(
@@ -256,7 +256,7 @@ def _database(stack: ExitStack, where: str, salt: Salt, table: str, user: str) -
     if where.startswith(("postgresql://", "postgres://")):
         return stack.enter_context(connect(where, table=table, user=user))
     # Loaded here: most of countleak needs no database.
-    from countleak.diffix.duck import Duck
+    from countleak.diffix.databases.duck import Duck
 
     return Duck.of_file(Path(where), salt, table=table, user=user)
 

@@ -7,22 +7,22 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from countleak.answers import Journal
-from countleak.audit import Adaptive, Step, audit_adaptively
+from countleak.attack.decoders.files import write_guess
+from countleak.attack.design import Goal, Information, Variance
+from countleak.attack.queries import Queries, write_queries
+from countleak.attack.queries.arithmetic import Float64
+from countleak.attack.transcript import Journal
+from countleak.audit.people import Condition
+from countleak.audit.run import Adaptive, Step, audit_adaptively
+from countleak.audit.scores import Score, score
+from countleak.audit.targets import Target
+from countleak.audit.targets.counts import Counts
+from countleak.audit.targets.several import Manners
+from countleak.audit.targets.simulated import SimulatedDiffix
 from countleak.cli import console, live, words
 from countleak.cli.ask import diffix_target, mechanism_of, simulated_target
 from countleak.cli.stages import family_of
-from countleak.decoders.files import write_guess
 from countleak.errors import InputError
-from countleak.people import Condition
-from countleak.queries import Queries, write_queries
-from countleak.queries.arithmetic import Float64
-from countleak.questions import Goal, Information, Variance
-from countleak.scores import Score, score
-from countleak.targets import Target
-from countleak.targets.counts import Counts
-from countleak.targets.several import Manners
-from countleak.targets.simulated import SimulatedDiffix
 
 FAILED = 1
 

@@ -6,20 +6,26 @@ from typing import Annotated
 
 import typer
 
-from countleak.bench import budget as grids
-from countleak.bench.categories import measure_categories
-from countleak.bench.diffix import measure_attack, measure_many
-from countleak.bench.peers import versions
-from countleak.bench.questions import measure_questions, savings
-from countleak.bench.serve import measure as measure_serving
-from countleak.bench.solvers import PAPER_SIZES, growth, measure, measure_batch, measure_first_call
-from countleak.bench.sweeps import measure_scaling
+from countleak.attack.design import Goal, Information, Variance
+from countleak.audit.report.drawing import require_drawing
 from countleak.cli import console, words
 from countleak.cli.bench_decoders import decoders
 from countleak.errors import InputError
-from countleak.figures.benches import draw_categories, draw_growth, draw_orders
-from countleak.figures.drawing import require_drawing
-from countleak.questions import Goal, Information, Variance
+from countleak.lab.bench import budget as grids
+from countleak.lab.bench.categories import measure_categories
+from countleak.lab.bench.diffix import measure_attack, measure_many
+from countleak.lab.bench.peers import versions
+from countleak.lab.bench.questions import measure_questions, savings
+from countleak.lab.bench.serve import measure as measure_serving
+from countleak.lab.bench.solvers import (
+    PAPER_SIZES,
+    growth,
+    measure,
+    measure_batch,
+    measure_first_call,
+)
+from countleak.lab.bench.sweeps import measure_scaling
+from countleak.lab.figures.benches import draw_categories, draw_growth, draw_orders
 
 bench = typer.Typer(
     help="Measure countleak against named peers, side by side in one run.", no_args_is_help=True

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from countleak.bench.decoders import SUITES, compare, pooled_error, queries_needed
-from countleak.bench.recorded import compare_recorded, needed
 from countleak.cli import console, words
 from countleak.errors import InputError
+from countleak.lab.bench.decoders import SUITES, compare, pooled_error, queries_needed
+from countleak.lab.bench.recorded import compare_recorded, needed
 
 SHOWN = ("kind", "n", "m", "sigma", "prior", "decoder", "accuracy", "se", "worst", "perfect",
          "baseline", "evolution", "limit", "genie", "calibration_error", "claims_95",

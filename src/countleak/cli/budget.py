@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from countleak.budget.advice import Advice, Limits, advise
-from countleak.budget.evolution import (
+from countleak.audit.budget.advice import Advice, Limits, advise
+from countleak.audit.budget.evolution import (
     DECODERS,
     DIGITS,
     SIGNS,
@@ -18,12 +18,10 @@ from countleak.budget.evolution import (
     Recursion,
     subsets_of,
 )
-from countleak.budget.inverse import accuracy_at, queries_needed, sigma_for
-from countleak.cli import console, words
-from countleak.errors import InputError
-from countleak.figures.budget import draw_budget
-from countleak.figures.drawing import require_drawing
-from countleak.targets.simulated import (
+from countleak.audit.budget.inverse import accuracy_at, queries_needed, sigma_for
+from countleak.audit.report.budget import draw_budget
+from countleak.audit.report.drawing import require_drawing
+from countleak.audit.targets.simulated import (
     BoundedUniform,
     Gaussian,
     Laplace,
@@ -31,6 +29,8 @@ from countleak.targets.simulated import (
     RoundedToBase,
     SimulatedDiffix,
 )
+from countleak.cli import console, words
+from countleak.errors import InputError
 
 
 def budget(

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from countleak.experiments import Progress as Report
-from countleak.scores import Score
+from countleak.audit.scores import Score
+from countleak.lab.experiments import Progress as Report
 
 
 def say(text: str) -> None:

@@ -11,24 +11,24 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from countleak.answers import Answers
-from countleak.audit import ask, ask_into
+from countleak.attack.decoders.files import basis, write_guess
+from countleak.attack.decoders.rounding import Rounding
+from countleak.attack.programs import Bracket
+from countleak.attack.queries import Queries, write_queries
+from countleak.attack.queries.digits import digit_queries
+from countleak.attack.transcript import Answers
+from countleak.audit.people import Condition, People, generated_bank
+from countleak.audit.report.leak import draw_leak, draw_residuals
+from countleak.audit.run import ask, ask_into
+from countleak.audit.scores import Score, score
+from countleak.audit.serving import TABLE, serve_people
+from countleak.audit.targets.counts import Counts
+from countleak.audit.targets.postgres import PostgresTarget
+from countleak.audit.targets.simulated import Simulated, SimulatedDiffix
 from countleak.cli import console, words
-from countleak.decoders.files import basis, write_guess
-from countleak.decoders.rounding import Rounding
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError, MissingExtra, SolverError
-from countleak.figures.attack import draw_leak, draw_residuals
-from countleak.people import Condition, People, generated_bank
-from countleak.problems import Bracket
-from countleak.queries import Queries, write_queries
-from countleak.queries.digits import digit_queries
-from countleak.records import replacing
-from countleak.scores import Score, score
-from countleak.serving import TABLE, serve_people
-from countleak.targets.counts import Counts
-from countleak.targets.postgres import PostgresTarget
-from countleak.targets.simulated import Simulated, SimulatedDiffix
+from countleak.files import replacing
 
 # The ids that `BETWEEN 2000 and 3000` means to Diffix, whose ranges end before their end.
 LOW, HIGH = 2000, 2999

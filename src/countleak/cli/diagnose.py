@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from countleak.answers import read_answers
+from countleak.attack.diagnosis import Diagnosis
+from countleak.attack.diagnosis import diagnose as diagnose_answers
+from countleak.attack.noise import Shape
+from countleak.attack.queries import read_queries
+from countleak.attack.transcript import read_answers
+from countleak.audit.report.diagnosis import draw_diagnosis
+from countleak.audit.report.drawing import require_drawing
+from countleak.audit.targets.recorded import read_ranges
 from countleak.cli import console, words
-from countleak.diagnosis import Diagnosis
-from countleak.diagnosis import diagnose as diagnose_answers
-from countleak.figures.diagnosis import draw_diagnosis
-from countleak.figures.drawing import require_drawing
-from countleak.noise import Shape
-from countleak.queries import read_queries
-from countleak.targets.recorded import read_ranges
 
 
 def diagnose(

@@ -8,22 +8,22 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from countleak.answers import read_answers
-from countleak.cli import console, words
-from countleak.decoders.categorical import Categorical, assumed_noise
-from countleak.decoders.sums import Sums
-from countleak.decoders.value_files import (
+from countleak.attack.decoders.categorical import Categorical, assumed_noise
+from countleak.attack.decoders.sums import Sums
+from countleak.attack.decoders.value_files import (
     read_amounts,
     read_categories,
     write_amounts,
     write_categories,
 )
+from countleak.attack.noise import Noise, Threshold
+from countleak.attack.posterior.fit import Asked
+from countleak.attack.queries import read_queries
+from countleak.attack.transcript import read_answers
+from countleak.audit.people import People, Total
+from countleak.audit.scores import score_amounts, score_categories
+from countleak.cli import console, words
 from countleak.errors import InputError, ShapeError
-from countleak.inference.fit import Asked
-from countleak.noise import Noise, Threshold
-from countleak.people import People, Total
-from countleak.queries import read_queries
-from countleak.scores import score_amounts, score_categories
 
 KnownFile = Annotated[
     Path | None,

@@ -9,15 +9,15 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from countleak.answers import Answers
+from countleak.attack.queries import Queries
+from countleak.attack.transcript import Answers
+from countleak.audit.targets.counts import DIFFIX, PLAIN, SYSTEMS, Counts, System
+from countleak.audit.targets.postgres import PostgresTarget
+from countleak.audit.targets.rest import RestTarget
+from countleak.audit.targets.several import Manners
 from countleak.cli import console
 from countleak.errors import InputError
-from countleak.queries import Queries
-from countleak.records import read_text
-from countleak.targets.counts import DIFFIX, PLAIN, SYSTEMS, Counts, System
-from countleak.targets.postgres import PostgresTarget
-from countleak.targets.rest import RestTarget
-from countleak.targets.several import Manners
+from countleak.files import read_text
 
 POSTGRES, HTTP = ("postgresql://", "postgres://"), ("http://", "https://")
 TOKEN = "COUNTLEAK_TOKEN"

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from countleak.audit.people import generated_bank
 from countleak.cli import console, words
 from countleak.errors import InputError, MissingExtra
 
@@ -52,10 +53,10 @@ def serve(
 ) -> None:
     """Serve Diffix over a database to psql, drivers and HTTP clients."""
     try:
-        from countleak.server.configuration import demo as demo_server
-        from countleak.server.configuration import from_file
-        from countleak.server.running import Listening
-        from countleak.server.users import Verifier
+        from countleak.diffix.server.configuration import demo as demo_server
+        from countleak.diffix.server.configuration import from_file
+        from countleak.diffix.server.running import Listening
+        from countleak.diffix.server.users import Verifier
     except ModuleNotFoundError:
         raise MissingExtra("a server", "server") from None
 
@@ -75,7 +76,10 @@ def serve(
             if file is not None:
                 server = from_file(stack, file, changed)
             else:
-                server = demo_server(stack, Listening(**changed), salt_file)
+                bank = generated_bank(seed=7)
+                columns = {bank.id_column: bank.ids, **bank.columns}
+                listening = Listening(**changed)
+                server = demo_server(columns, bank.id_column, listening, salt_file)
         server.listening.check(server.users, allow_remote)
         asyncio.run(server.serve(_announce_json if json else _announce))
 

@@ -6,22 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
-from countleak.answers import read_answers
+from countleak.attack.decoders import Decoder
+from countleak.attack.decoders.automatic import Automatic
+from countleak.attack.decoders.bayes import Bayes
+from countleak.attack.decoders.bounded import Bounded
+from countleak.attack.decoders.files import basis, write_guess
+from countleak.attack.decoders.known import Informed
+from countleak.attack.decoders.least_squares import LeastSquares
+from countleak.attack.decoders.polish import Polished
+from countleak.attack.decoders.robust import Robust
+from countleak.attack.decoders.rounding import Rounding
+from countleak.attack.noise import Noise, Threshold
+from countleak.attack.programs import BoundedDmt, DiNi, Dmt, Point, Program
+from countleak.attack.queries import read_queries
+from countleak.attack.transcript import read_answers
 from countleak.cli import console, words
-from countleak.decoders import Decoder
-from countleak.decoders.automatic import Automatic
-from countleak.decoders.bayes import Bayes
-from countleak.decoders.bounded import Bounded
-from countleak.decoders.files import basis, write_guess
-from countleak.decoders.known import Informed
-from countleak.decoders.least_squares import LeastSquares
-from countleak.decoders.polish import Polished
-from countleak.decoders.robust import Robust
-from countleak.decoders.rounding import Rounding
 from countleak.errors import InputError
-from countleak.noise import Noise, Threshold
-from countleak.problems import BoundedDmt, DiNi, Dmt, Point, Program
-from countleak.queries import read_queries
 
 # What the paper's simulation adds, where a program needs a noise and none is given.
 PAPERS_SIGMA = 4.0

@@ -6,21 +6,21 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from countleak.attack.decoders.files import read_guess
+from countleak.attack.queries import Queries, write_queries
+from countleak.attack.queries.arithmetic import Arithmetic
+from countleak.attack.queries.digits import digit_queries, fragile
+from countleak.attack.queries.signs import random_signs
+from countleak.attack.queries.subsets import random_subsets
+from countleak.audit.people import Condition, People
+from countleak.audit.report.diagnosis import draw_calibration
+from countleak.audit.report.drawing import require_drawing
+from countleak.audit.scores import calibration
+from countleak.audit.scores import score as score_guess
 from countleak.cli import console, words
 from countleak.cli.kinds import report_amounts, report_categories
-from countleak.decoders.files import read_guess
 from countleak.errors import InputError, ShapeError
-from countleak.figures.diagnosis import draw_calibration
-from countleak.figures.drawing import require_drawing
-from countleak.people import Condition, People
-from countleak.queries import Queries, write_queries
-from countleak.queries.arithmetic import Arithmetic
-from countleak.queries.digits import digit_queries, fragile
-from countleak.queries.signs import random_signs
-from countleak.queries.subsets import random_subsets
-from countleak.records import kind_of
-from countleak.scores import calibration
-from countleak.scores import score as score_guess
+from countleak.files import kind_of
 
 GuessFile = Annotated[
     Path, typer.Argument(help="Guess written by `countleak solve`, `categories` or `sums`.")

@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from countleak.audit.report.drawing import require_drawing
 from countleak.cli import console, words
 from countleak.errors import InputError
-from countleak.experiments.cells import cells
-from countleak.experiments.runner import Runner
-from countleak.experiments.sweep import FIELDS, Sweep, check_values, read_sweep
-from countleak.experiments.trials import Setting
-from countleak.figures.drawing import require_drawing
-from countleak.figures.sweeps import draw_curves, draw_map
+from countleak.lab.experiments.cells import cells
+from countleak.lab.experiments.runner import Runner
+from countleak.lab.experiments.sweep import FIELDS, Sweep, check_values, read_sweep
+from countleak.lab.experiments.trials import Setting
+from countleak.lab.figures.sweeps import draw_curves, draw_map
 
 
 def sweep(

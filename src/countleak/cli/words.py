@@ -9,15 +9,15 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from countleak.attack.programs import Point
+from countleak.attack.queries.arithmetic import Arithmetic, Exact, Float64, numeric_server
+from countleak.attack.queries.digits import ATTACK_EXPONENTS, SWEEP_EXPONENTS
+from countleak.attack.solvers import Solver
+from countleak.attack.solvers.auto import Auto
+from countleak.attack.solvers.highs import Highs
+from countleak.attack.solvers.interior import InteriorPoint
+from countleak.audit.people import People, generated_bank, generated_census, read_people
 from countleak.errors import InputError
-from countleak.people import People, generated_bank, generated_census, read_people
-from countleak.problems import Point
-from countleak.queries.arithmetic import Arithmetic, Exact, Float64, numeric_server
-from countleak.queries.digits import ATTACK_EXPONENTS, SWEEP_EXPONENTS
-from countleak.solvers import Solver
-from countleak.solvers.auto import Auto
-from countleak.solvers.highs import Highs
-from countleak.solvers.interior import InteriorPoint
 
 T = TypeVar("T")
 

@@ -4,16 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from countleak.diffix.align import align
-from countleak.diffix.database import Database
+from countleak.diffix.databases.database import Database
 from countleak.diffix.flatten import TOPS, Contributions, flatten
 from countleak.diffix.layers import STAR, Bucket, materials, seeds
 from countleak.diffix.noise import total
-from countleak.diffix.parse import parse
 from countleak.diffix.releases import Release
-from countleak.diffix.render import buckets_query, contributions_query
 from countleak.diffix.salt import MASK, Salt
-from countleak.diffix.statement import Aggregate, Column, Expression, Kind, Range, Statement, Table
+from countleak.diffix.sql.align import align
+from countleak.diffix.sql.parse import parse
+from countleak.diffix.sql.render import buckets_query, contributions_query
+from countleak.diffix.sql.statement import (
+    Aggregate,
+    Column,
+    Expression,
+    Kind,
+    Range,
+    Statement,
+    Table,
+)
 
 T = TypeVar("T")
 Key = tuple[object, ...]

@@ -12,9 +12,9 @@ from functools import reduce
 from operator import xor
 from typing import Protocol
 
-from countleak.diffix.align import show
 from countleak.diffix.salt import Salt
-from countleak.diffix.statement import (
+from countleak.diffix.sql.align import show
+from countleak.diffix.sql.statement import (
     Among,
     Column,
     Condition,

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from countleak.diffix.align import is_width
 from countleak.diffix.layers import (
     Layering,
     hidden_by_ranges,
@@ -11,7 +10,8 @@ from countleak.diffix.layers import (
     one_pair,
     static_and_uid,
 )
-from countleak.diffix.statement import (
+from countleak.diffix.sql.align import is_width
+from countleak.diffix.sql.statement import (
     Call,
     Column,
     Condition,

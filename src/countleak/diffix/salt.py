@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-from countleak.diffix.statement import Column, Kind, Table, Value
+from countleak.diffix.sql.statement import Column, Kind, Table, Value
 from countleak.errors import InputError
 
 SHORTEST = 8

@@ -1,0 +1,1 @@
+"""What an attacker can do with answers; never sees the truth."""

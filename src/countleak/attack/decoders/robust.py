@@ -1,0 +1,45 @@
+"""The robust decoder: the Bayesian one, for answers that are not all alike.
+
+Some answers may have nothing to do with their counts, all may be off by a constant, and groups of
+queries, told apart by a parameter such as the exponent of a digit query, may carry noise of their
+own. How many, how much and how large is estimated from the answers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from countleak.attack.decoders import Guess
+from countleak.attack.decoders.bayes import Bayes
+from countleak.attack.noise import Noise, Shape, Threshold
+from countleak.attack.posterior.sampling import Effort
+from countleak.attack.queries import Queries
+from countleak.attack.transcript import Answers
+
+
+@dataclass(frozen=True)
+class Robust:
+    """Posterior probabilities with gross errors, an offset and a sigma a group.
+
+    ``by`` names the parameter of the queries whose values are the groups, if there is one.
+    """
+
+    by: str | None = None
+    shape: Shape = Shape.GAUSSIAN
+    floor: float | None = None
+    threshold: Threshold | None = None
+    prior: float | None = None
+    known: Mapping[int, int] = field(default_factory=dict)
+    effort: Effort | None = None
+    seed: int = 0
+
+    def decode(self, queries: Queries, answers: Answers) -> Guess:
+        """Sample, and guess the likelier value of everyone."""
+        guess = self.bayes(queries).decode(queries, answers)
+        groups = {} if self.by is None else {"groups": self.by}
+        return replace(guess, basis={**guess.basis, "decoder": "robust", **groups})
+
+    def bayes(self, queries: Queries) -> Bayes:
+        """The Bayesian decoder of these assumptions, for these queries."""
+        groups = None if self.by is None else queries.groups_by(self.by)
+        noise = Noise(None, None, None, groups, self.shape, self.floor, self.threshold)
+        return Bayes(noise, self.prior, self.known, self.effort, self.seed)

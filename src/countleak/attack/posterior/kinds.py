@@ -1,0 +1,237 @@
+"""Kinds of secrets: a bit of one's own, or one value of several; and how the sampler draws each.
+
+The kernels are imported where they are called: they load Numba, which only sampling should have to
+wait for.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, logit
+
+from countleak.attack.posterior.evidence import Evidence
+
+# No value is so rare or so common that answers could not say otherwise.
+LEAST_RATE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Bits ``x``, which of them are ``free``, and the ``cell`` of each piece of evidence.
+
+    Drawing changes ``x`` and ``cell`` in place.
+    """
+
+    evidence: Evidence
+    x: NDArray[np.int64]
+    free: NDArray[np.bool_]
+    cell: NDArray[np.int32]
+
+
+class Kind(Protocol):
+    """How secrets of one kind are scattered, drawn and counted."""
+
+    @property
+    def blocks(self) -> int:
+        """How many bits a person has, one in each block of bits."""
+        ...
+
+    def people(self, bits: int) -> int:
+        """How many people so many bits are about."""
+        ...
+
+    def first_rates(self) -> NDArray[np.float64]:
+        """Shares of the values before anything is learned."""
+        ...
+
+    def scatter(
+        self, x: NDArray[np.int64], known: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Bits like x drawn at random, those ``known`` left as they are."""
+        ...
+
+    def sweep(
+        self,
+        state: State,
+        moves: tuple[NDArray[np.float64], NDArray[np.float64]],
+        rates: NDArray[np.float64],
+        beta: float,
+        rng: np.random.Generator,
+        total: NDArray[np.float64],
+    ) -> None:
+        """Draw every secret once; adds to ``total`` the probability of each bit.
+
+        ``moves`` are the changes of log-likelihood of one person less and one more in a count.
+        """
+        ...
+
+    def gram_sweep(
+        self,
+        x: NDArray[np.int64],
+        free: NDArray[np.bool_],
+        c: NDArray[np.float64],
+        G: NDArray[np.float64],
+        rates: NDArray[np.float64],
+        rng: np.random.Generator,
+        exchanges: int,
+        total: NDArray[np.float64],
+    ) -> None:
+        """The same under Gaussian noise: c (kn,) and G (k, n, n) are as the kernels say."""
+        ...
+
+    def draw_rates(
+        self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Shares of the values among the free, drawn under a flat prior unless they are given."""
+        ...
+
+    def entropy(self, probability: NDArray[np.float64]) -> float:
+        """What is left open by probabilities of all bits, in nats."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Independent bits; ``prior`` is the share of ones, estimated unless given."""
+
+    prior: float | None = None
+
+    @property
+    def blocks(self) -> int:
+        return 1
+
+    def people(self, bits: int) -> int:
+        return bits
+
+    def first_rates(self) -> NDArray[np.float64]:
+        return np.array([0.5 if self.prior is None else self.prior])
+
+    def scatter(
+        self, x: NDArray[np.int64], known: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        drawn = rng.random(x.size) < self.first_rates()[0]
+        return np.where(known, x, drawn).astype(np.int64)
+
+    def sweep(
+        self,
+        state: State,
+        moves: tuple[NDArray[np.float64], NDArray[np.float64]],
+        rates: NDArray[np.float64],
+        beta: float,
+        rng: np.random.Generator,
+        total: NDArray[np.float64],
+    ) -> None:
+        from countleak.attack.posterior import kernels
+
+        e = state.evidence
+        kernels.sweep(
+            state.x, state.free, state.cell, e.start, e.middle, e.rows, *moves,
+            float(logit(rates[0])), beta, rng, e.n // 2, total,
+        )  # fmt: skip
+
+    def gram_sweep(
+        self,
+        x: NDArray[np.int64],
+        free: NDArray[np.bool_],
+        c: NDArray[np.float64],
+        G: NDArray[np.float64],
+        rates: NDArray[np.float64],
+        rng: np.random.Generator,
+        exchanges: int,
+        total: NDArray[np.float64],
+    ) -> None:
+        from countleak.attack.posterior import kernels
+
+        kernels.gram_sweep(x, free, c, G[0], float(logit(rates[0])), rng, exchanges, total)
+
+    def draw_rates(
+        self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        if self.prior is not None:
+            return np.array([self.prior])
+        ones = int(x[free].sum())
+        share = rng.beta(1 + ones, 1 + free.sum() - ones)
+        return np.array([np.clip(share, LEAST_RATE, 1 - LEAST_RATE)])
+
+    def entropy(self, probability: NDArray[np.float64]) -> float:
+        return float((entr(probability) + entr(1 - probability)).sum())
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of ``count`` values a person: bit ``v * n + j`` says that person j has value v.
+
+    ``rates`` are how common the values are, estimated unless given.
+    """
+
+    count: int
+    rates: tuple[float, ...] | None = None
+
+    @property
+    def blocks(self) -> int:
+        return self.count
+
+    def people(self, bits: int) -> int:
+        return bits // self.count
+
+    def first_rates(self) -> NDArray[np.float64]:
+        return np.array(self.rates or [1 / self.count] * self.count)
+
+    def scatter(
+        self, x: NDArray[np.int64], known: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        n = self.people(x.size)
+        drawn = rng.choice(self.count, size=n, p=self.first_rates())
+        return np.where(known, x, one_hot(drawn, self.count)).astype(np.int64)
+
+    def sweep(
+        self,
+        state: State,
+        moves: tuple[NDArray[np.float64], NDArray[np.float64]],
+        rates: NDArray[np.float64],
+        beta: float,
+        rng: np.random.Generator,
+        total: NDArray[np.float64],
+    ) -> None:
+        from countleak.attack.posterior import kernels
+
+        e = state.evidence
+        kernels.sweep_values(
+            state.x, state.free, state.cell, e.start, e.middle, e.rows, *moves,
+            np.log(rates), beta, rng, self.people(e.n), total,
+        )  # fmt: skip
+
+    def gram_sweep(
+        self,
+        x: NDArray[np.int64],
+        free: NDArray[np.bool_],
+        c: NDArray[np.float64],
+        G: NDArray[np.float64],
+        rates: NDArray[np.float64],
+        rng: np.random.Generator,
+        exchanges: int,
+        total: NDArray[np.float64],
+    ) -> None:
+        from countleak.attack.posterior import kernels
+
+        kernels.gram_sweep_values(x, free, c, G, np.log(rates), rng, exchanges, total)
+
+    def draw_rates(
+        self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        if self.rates is not None:
+            return np.array(self.rates)
+        held = np.where(free, x, 0).reshape(self.count, -1).sum(axis=1)
+        shares = np.maximum(rng.dirichlet(1.0 + held), LEAST_RATE)
+        return np.asarray(shares / shares.sum())
+
+    def entropy(self, probability: NDArray[np.float64]) -> float:
+        return float(entr(probability).sum())
+
+
+def one_hot(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The bits (count * n,) of people whose values are numbered 0 to count - 1."""
+    bits = values[None, :] == np.arange(count)[:, None]
+    return np.asarray(bits.ravel().astype(np.int64))

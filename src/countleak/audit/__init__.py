@@ -1,0 +1,1 @@
+"""What an auditor does around an attack: people, targets, the run, scores, budget, report."""

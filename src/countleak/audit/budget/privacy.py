@@ -1,0 +1,108 @@
+"""The same budget read as differential privacy: epsilon at a delta, and the noise one would need.
+
+One person changes each count by 1 at most. Differential privacy is about the worst case, so she is
+taken to be in all m of them, although a random subset holds her half of the time; rounding an
+answer afterwards changes nothing. m counts under normal noise are one release of SD
+s = sigma / sqrt(m), exactly (Balle and Wang 2018, theorem 8):
+
+    delta = Phi(1/(2s) - epsilon s) - exp(epsilon) Phi(-1/(2s) - epsilon s)
+
+m counts under Laplace noise have no such formula; Google's dp-accounting composes them numerically,
+as privacy loss distributions rounded to the safe side.
+"""
+
+from collections.abc import Callable
+from math import exp, inf, isfinite, log, log1p, sqrt
+from typing import Any
+
+from scipy.special import log_ndtr
+
+from countleak.audit.targets.simulated import Gaussian, Laplace, Mechanism, SimulatedDiffix
+from countleak.errors import InputError, MissingExtra
+
+# Steps into which one Laplace answer's greatest loss is cut: an error under 0.1% of epsilon.
+CUTS = 64
+
+
+def epsilon_of(mechanism: Mechanism, queries: int, delta: float) -> float | None:
+    """The epsilon of so many answers at ``delta``; missing where none is enough.
+
+    Bounded noise and rounding rule some answers out for certain: no differential privacy at all.
+    """
+    _check_delta(delta)
+    if isinstance(mechanism, Gaussian | SimulatedDiffix):
+        s = mechanism.sigma / sqrt(queries)
+        if _log_delta(s, 0.0) <= log(delta):
+            return 0.0
+        # The loss is normal with mean and variance 1/(2s^2) and 1/s^2: 40 SD leave no delta.
+        return _bisect(lambda e: _log_delta(s, e) > log(delta), 0.0, 1 / (2 * s * s) + 40 / s)
+    if isinstance(mechanism, Laplace):
+        return _laplace(mechanism.sigma, queries, delta)
+    return None
+
+
+def sigma_for_epsilon(
+    mechanism: Mechanism, queries: int, epsilon: float, delta: float
+) -> float | None:
+    """The standard deviation with which so many answers would have cost ``epsilon``.
+
+    Missing for mechanisms that are never differentially private.
+    """
+    _check_delta(delta)
+    if not (isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"epsilon is {epsilon:g}; it must be a number above 0")
+    if isinstance(mechanism, Gaussian | SimulatedDiffix):
+        logs = _bisect(lambda u: _log_delta(exp(u), epsilon) > log(delta), log(1e-9), log(1e9))
+        return exp(logs) * sqrt(queries)
+    if isinstance(mechanism, Laplace):
+        # Simple composition always suffices.
+        enough = log(sqrt(2) * queries / epsilon)
+        logs = _bisect(
+            lambda u: _laplace(exp(u), queries, delta) > epsilon,
+            enough - log(queries) - 3,
+            enough,
+            1e-4,
+        )
+        return exp(logs)
+    return None
+
+
+def _log_delta(s: float, epsilon: float) -> float:
+    """log delta of one normal release of SD s, in logarithms so that small ones keep digits."""
+    above = float(log_ndtr(1 / (2 * s) - epsilon * s))
+    below = epsilon + float(log_ndtr(-1 / (2 * s) - epsilon * s))
+    share = -exp(below - above)
+    return above + log1p(share) if share > -1 else -inf
+
+
+def _bisect(
+    breaks: Callable[[float], bool], low: float, high: float, tolerance: float = 1e-12
+) -> float:
+    """Where ``breaks`` turns from true to false, from the side that keeps the promise."""
+    while high - low > tolerance * max(1.0, abs(high)):
+        middle = (low + high) / 2
+        if breaks(middle):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _laplace(sigma: float, queries: int, delta: float) -> float:
+    try:
+        import dp_accounting
+    except ImportError:
+        raise MissingExtra(
+            "the reading of Laplace noise as differential privacy", "privacy"
+        ) from None
+    accounting: Any = dp_accounting
+    scale = sigma / sqrt(2)
+    # One answer loses 1/scale at most; a grid in proportion costs the same for every scale.
+    accountant = accounting.pld.PLDAccountant(value_discretization_interval=1 / scale / CUTS)
+    accountant.compose(accounting.LaplaceDpEvent(scale), queries)
+    return float(min(accountant.get_epsilon(delta), queries / scale))
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise InputError(f"delta is {delta:g}; it must lie between 0 and 1, like 1e-6")

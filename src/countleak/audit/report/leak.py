@@ -1,0 +1,127 @@
+"""Pictures of one attack: how the leak grows, and the noise that hid it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countleak.audit.report.drawing import MISSED, QUIET, RECOVERED, altair, save
+from countleak.audit.scores import Score
+
+
+def draw_leak(
+    scores: Sequence[tuple[int, Score]],
+    x: NDArray[np.float64],
+    secret: NDArray[np.int8],
+    title: str,
+    path: Path,
+) -> None:
+    """Draw how the leak grows with the queries, and where each person's x (n,) ended up."""
+    alt = altair()
+    curve = [_point(m, score) for m, score in scores]
+    base = alt.Chart(alt.Data(values=curve)).encode(
+        x=alt.X("queries:Q", title="queries answered", axis=alt.Axis(grid=False))
+    )
+    share = alt.Axis(format="%", title="secrets recovered")
+    scale = alt.Scale(domain=[0.4, 1.0], clamp=True)
+    band = base.mark_area(color=RECOVERED, opacity=0.18).encode(
+        y=alt.Y("low:Q", axis=share, scale=scale), y2="high:Q"
+    )
+    line = base.mark_line(color=RECOVERED, strokeWidth=2.5, point={"color": RECOVERED}).encode(
+        y=alt.Y("accuracy:Q", axis=share, scale=scale)
+    )
+    guessing = base.mark_line(color=QUIET, strokeDash=[5, 4]).encode(
+        y=alt.Y("baseline:Q", scale=scale)
+    )
+    label = (
+        alt.Chart(alt.Data(values=[{**curve[-1], "text": "guessing without any answer"}]))
+        .mark_text(align="right", dy=12, color=QUIET)
+        .encode(x="queries:Q", y=alt.Y("baseline:Q", scale=scale), text="text:N")
+    )
+    left = (band + guessing + line + label).properties(
+        width=400, height=240, title="The more answers, the fewer secrets"
+    )
+    dots = [
+        {
+            "x": float(value),
+            "secret": f"truth is {bit}",
+            "place": rank,
+            "guess": "right" if (value >= 0.5) == (bit == 1) else "wrong",
+        }
+        for rank, (value, bit) in enumerate(zip(x, secret, strict=True))
+    ]
+    right = (
+        alt.Chart(alt.Data(values=dots))
+        .mark_point(size=42, filled=True, opacity=0.85)
+        .encode(
+            x=alt.X(
+                "x:Q",
+                title="value the linear program gives, rounded at 0.5",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(grid=False),
+            ),
+            y=alt.Y("place:Q", axis=None),
+            color=alt.Color(
+                "guess:N",
+                scale=alt.Scale(domain=["right", "wrong"], range=[RECOVERED, MISSED]),
+                title=None,
+            ),
+            shape=alt.Shape(
+                "secret:N",
+                scale=alt.Scale(
+                    domain=["truth is 0", "truth is 1"], range=["circle", "triangle-up"]
+                ),
+                title=None,
+            ),
+        )
+        .properties(width=300, height=240, title="Each person, after the last answer")
+    )
+    chart = alt.hconcat(left, right).properties(title=alt.TitleParams(title, anchor="start"))
+    save(chart.configure_view(stroke=None).configure_axis(labelColor="#444"), path)
+
+
+def draw_residuals(series: Mapping[str, NDArray[np.float64]], path: Path) -> None:
+    """Draw answers less true counts, a histogram a system, side by side on one scale."""
+    alt = altair()
+    charts = []
+    for name, residuals in series.items():
+        values, counts = np.unique(np.round(residuals), return_counts=True)
+        bars = [
+            {"residual": int(value), "share": float(count / residuals.size)}
+            for value, count in zip(values, counts, strict=True)
+        ]
+        chart = alt.Chart(alt.Data(values=bars)).mark_bar(color=RECOVERED, width=9)
+        charts.append(
+            chart.encode(
+                x=alt.X(
+                    "residual:Q",
+                    title="answer less true count, in people",
+                    scale=alt.Scale(domain=[-16, 16]),
+                    axis=alt.Axis(grid=False),
+                ),
+                y=alt.Y(
+                    "share:Q",
+                    title="share of the answers",
+                    scale=alt.Scale(domain=[0, 0.16]),
+                    axis=alt.Axis(format="%"),
+                ),
+            ).properties(
+                width=330,
+                height=200,
+                title=f"{name}: mean {residuals.mean():+.2f}, SD {residuals.std():.2f}",
+            )
+        )
+    save(alt.hconcat(*charts).configure_view(stroke=None), path)
+
+
+def _point(queries: int, found: Score) -> dict[str, Any]:
+    low, high = found.interval() or (None, None)
+    return {
+        "queries": queries,
+        "accuracy": found.accuracy,
+        "low": low,
+        "high": high,
+        "baseline": found.baseline,
+    }

@@ -1,0 +1,74 @@
+"""The rebuilt Diffix as a target: every query becomes the SQL that the paper sent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countleak.attack.queries import Queries
+from countleak.attack.transcript import Answers
+from countleak.audit.people import Condition, People
+from countleak.audit.targets.counts import Counts
+from countleak.diffix.databases.database import Database
+from countleak.diffix.engine import Answer, Engine
+from countleak.diffix.releases import Release, release_of
+from countleak.diffix.salt import Salt, salt_file
+
+# Small enough that little is lost when a run is stopped.
+BATCH = 100
+TABLE = "loans"
+
+
+class Diffix:
+    """A release of Diffix over people in a database, counting those for whom a condition holds.
+
+    Queries are asked within the range of the grid that holds all ids they are about, as the paper
+    asked them; other people with ids in that range are counted too, so attack them all.
+    """
+
+    def __init__(
+        self,
+        data: People | Database,
+        count: str | Condition | None = None,
+        release: str | Release = "18.1",
+        salt: Salt | Path | None = None,
+        *,
+        table: str = TABLE,
+    ):
+        """Ask a database, or people, who are loaded into a DuckDB as ``table``.
+
+        ``salt`` is a secret or the file that keeps it; without one it is random, and forgotten.
+        """
+        secret = salt_file(salt) if isinstance(salt, Path) else salt or Salt.random()
+        self.condition = Condition.parse(count) if isinstance(count, str) else count
+        if isinstance(data, People):
+            if self.condition is not None:
+                # It raises for a condition that holds for nobody, before anything is asked.
+                data.secret(self.condition)
+            columns = {data.id_column: data.ids, **data.columns}
+            # Loaded here: most of countleak needs no database.
+            from countleak.diffix.databases.duck import Duck
+
+            data = Duck.of_columns(columns, secret, table=table, user=data.id_column)
+        self.engine = Engine(
+            data, release_of(release) if isinstance(release, str) else release, secret
+        )
+
+    def ask(self, statement: str) -> Answer:
+        """The answer to a question of one's own, in SQL."""
+        return self.engine.ask(statement)
+
+    def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
+        """Ask the queries one by one; a suppressed count is one that is not released."""
+        for start in range(0, positions.size, BATCH):
+            batch = positions[start : start + BATCH]
+            rows = [self.ask(self.statement(queries, at)).rows[0] for at in batch.tolist()]
+            released = np.array([row.released for row in rows])
+            values = np.array([row.values[0] for row in rows], dtype=np.float64)
+            yield Answers(batch, np.where(released, values, np.nan), released)
+
+    def statement(self, queries: Queries, position: int) -> str:
+        """The SQL of a query."""
+        table = self.engine.database.table
+        return Counts(table.name, table.user, self.condition).statement(queries, position)

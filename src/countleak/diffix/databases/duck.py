@@ -1,0 +1,211 @@
+"""The embedded database: a table in DuckDB, behind closed doors.
+
+The data are copied in, with the salted hash of every value beside it, computed once. Then access
+to anything outside is turned off and the configuration locked, before any question comes.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import numpy as np
+
+from countleak.diffix.databases.database import (
+    check_columns,
+    is_isolating,
+    kind_of,
+    statistics_query,
+)
+from countleak.diffix.salt import Salt
+from countleak.diffix.sql.render import Dialect, quote, write_text
+from countleak.diffix.sql.statement import Column, Kind, Table
+from countleak.errors import InputError, TargetError
+
+SOURCE = "countleak_source"
+# Below this, handing work to a second thread takes longer than doing it.
+FEW_ROWS = 200_000
+# Below this, planning takes longer than doing it; and without an optimizer DuckDB plans a prepared
+# statement once, not every time.
+PLAIN_ROWS = 20_000
+# Prepared statements that are kept, the latest used.
+PREPARED = 200
+
+
+@dataclass(frozen=True)
+class DuckDialect:
+    """Hashes are columns of the table; they were computed when it was loaded."""
+
+    def hashed(self, table: Table, column: Column, role: str) -> str:
+        return quote(hash_column(column.name, role))
+
+    def largest(self, expression: str, count: int) -> str:
+        return f"max({expression}, {count})"
+
+
+def hash_column(name: str, role: str) -> str:
+    """The column that holds the hashes of another; a question cannot name it."""
+    return f"{role} hash of {name}"
+
+
+class Duck:
+    """A table in an embedded DuckDB of its own."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table, salt: Salt):
+        """Take over a connection that holds the loaded table; use ``of_columns`` or ``of_file``."""
+        self.table = table
+        self._connection = connection
+        self._salt = salt
+        self._prepared: dict[str, str] = {}
+        self._made = count()
+
+    @classmethod
+    def of_columns(
+        cls,
+        columns: Mapping[str, np.ndarray],
+        salt: Salt,
+        *,
+        table: str,
+        user: str,
+        threads: int = 2,
+    ) -> Self:
+        """A table of arrays of equal length."""
+        loaded = {
+            name: values.astype(object) if values.dtype.kind == "U" else values
+            for name, values in columns.items()
+        }
+        return cls._load(lambda c: c.register(SOURCE, loaded), salt, table, user, threads)
+
+    @classmethod
+    def of_file(cls, path: Path, salt: Salt, *, table: str, user: str, threads: int = 2) -> Self:
+        """The table of a CSV or Parquet file, or that of its name in a DuckDB file."""
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; check the name")
+        name = write_text(str(path))
+
+        def view(connection: duckdb.DuckDBPyConnection) -> None:
+            if path.suffix in (".parquet", ".csv"):
+                reader = "read_parquet" if path.suffix == ".parquet" else "read_csv"
+                source = f"{reader}({name})"
+            else:
+                connection.execute(f"ATTACH {name} AS given (READ_ONLY)")
+                source = f"given.{quote(table)}"
+            connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM {source}")
+
+        try:
+            return cls._load(view, salt, table, user, threads)
+        except duckdb.Error as error:
+            raise InputError(f"{path}: {str(error).splitlines()[0]}") from None
+
+    @classmethod
+    def _load(
+        cls,
+        source: Callable[[duckdb.DuckDBPyConnection], object],
+        salt: Salt,
+        table: str,
+        user: str,
+        threads: int,
+    ) -> Self:
+        connection = duckdb.connect(":memory:", config={"threads": threads})
+        source(connection)
+        described = connection.execute(f"DESCRIBE SELECT * FROM {SOURCE}").fetchall()
+        kinds = {str(row[0]): kind_of(str(row[1])) for row in described}
+        check_columns(table, user, kinds)
+        made = Table(table, user, kinds)
+        columns = [Column(name, kind) for name, kind in kinds.items()]
+        hashes = [(column, "value") for column in columns] + [(Column(user, kinds[user]), "user")]
+        selected = [quote(name) for name in kinds]
+        selected += [
+            f"{hash_in_sql(column, salt.value_key(made, column, role))} AS "
+            f"{quote(hash_column(column.name, role))}"
+            for column, role in hashes
+        ]
+        connection.execute(
+            f"CREATE TABLE {quote(table)} AS SELECT {', '.join(selected)} FROM {SOURCE}"
+        )
+        _forget_source(connection)
+        rows = _count_rows(connection, table)
+        if rows < FEW_ROWS:
+            connection.execute("SET threads = 1")
+        if rows < PLAIN_ROWS:
+            connection.execute("PRAGMA disable_optimizer")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        return cls(connection, _with_statistics(connection, made), salt)
+
+    def dialect(self, salt: Salt) -> Dialect:
+        if salt != self._salt:
+            raise InputError("the table was loaded with another salt; load it again with this one")
+        return DuckDialect()
+
+    def rows(self, text: str, values: Sequence[str | float] = ()) -> Sequence[tuple[Any, ...]]:
+        try:
+            written = f"({', '.join(map(_written, values))})" if values else ""
+            return self._connection.execute(f"EXECUTE {self._name(text)}{written}").fetchall()
+        except duckdb.Error:
+            # The database's own words could quote a row.
+            raise TargetError("the database could not compute this query") from None
+
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def _name(self, text: str) -> str:
+        """The name under which a statement is prepared."""
+        name = self._prepared.pop(text, None)
+        if name is None:
+            name = f"prepared_{next(self._made)}"
+            self._connection.execute(f"PREPARE {name} AS {text}")
+        self._prepared[text] = name
+        if len(self._prepared) > PREPARED:
+            oldest = next(iter(self._prepared))
+            self._connection.execute(f"DEALLOCATE {self._prepared.pop(oldest)}")
+        return name
+
+
+def _written(value: str | float) -> str:
+    """A parameter's value; with an exponent a number is a double and not a decimal."""
+    if isinstance(value, str):
+        return write_text(value)
+    if not math.isfinite(value):
+        return f"CAST('{value!r}' AS DOUBLE)"
+    written = repr(value)
+    return written if "e" in written else f"{written}e0"
+
+
+def hash_in_sql(column: Column, key: str) -> str:
+    """The first 64 bits of the sha256 of key and value, NULL for NULL; as ``salt.canonical``."""
+    value = quote(column.name)
+    if column.kind is Kind.WHOLE:
+        text = f"CAST({value} AS VARCHAR)"
+    elif column.kind is Kind.NUMBER:
+        text = f"CAST(CAST(CAST({value} AS DOUBLE) + CAST(0 AS DOUBLE) AS BIT) AS VARCHAR)"
+    else:
+        text = f"CAST({value} AS VARCHAR)"
+    return f"CAST('0x' || substr(sha256({write_text(key)} || {text}), 1, 16) AS UBIGINT)"
+
+
+def _forget_source(connection: duckdb.DuckDBPyConnection) -> None:
+    """Leave the loaded table as the only thing there is."""
+    connection.execute(f"DROP VIEW IF EXISTS {SOURCE}")
+    attached = connection.execute("SELECT 1 FROM duckdb_databases() WHERE database_name = 'given'")
+    if attached.fetchall():
+        connection.execute("DETACH given")
+
+
+def _count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {quote(table)}").fetchall()[0][0])
+
+
+def _with_statistics(connection: duckdb.DuckDBPyConnection, table: Table) -> Table:
+    single, isolating = set(), {table.user}
+    for name in table.columns:
+        query = statistics_query(quote(table.name), quote(table.user), quote(name))
+        rows, values, of_one = connection.execute(query).fetchall()[0]
+        if rows is not None and rows == values:
+            single.add(name)
+        if is_isolating(int(values), int(of_one or 0)):
+            isolating.add(name)
+    return replace(table, single=frozenset(single), isolating=frozenset(isolating))

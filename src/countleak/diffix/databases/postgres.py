@@ -1,0 +1,122 @@
+"""A table of a PostgreSQL server: read-only transactions, a time limit, and hashes in SQL."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from countleak.diffix.databases.database import (
+    check_columns,
+    is_isolating,
+    kind_of,
+    statistics_query,
+)
+from countleak.diffix.salt import Salt
+from countleak.diffix.sql.render import Dialect, quote, write_text
+from countleak.diffix.sql.statement import Column, Kind, Table
+from countleak.errors import InputError, MissingExtra, TargetError
+
+if TYPE_CHECKING:
+    import psycopg
+
+SECONDS = 30
+
+
+@dataclass(frozen=True)
+class PostgresDialect:
+    """Hashes are computed over the matching rows, as the question comes."""
+
+    salt: Salt
+
+    def hashed(self, table: Table, column: Column, role: str) -> str:
+        key = write_text(self.salt.value_key(table, column, role))
+        text = _canonical(column)
+        digest = f"encode(sha256(convert_to({key} || {text}, 'UTF8')), 'hex')"
+        return f"CAST(CAST('x' || substr({digest}, 1, 16) AS bit(64)) AS bigint)"
+
+    def largest(self, expression: str, count: int) -> str:
+        return f"(array_agg({expression} ORDER BY {expression} DESC NULLS LAST))[1:{count}]"
+
+
+def _canonical(column: Column) -> str:
+    """The one spelling of a value, as ``salt.canonical``."""
+    value = quote(column.name)
+    if column.kind is Kind.NUMBER:
+        # Adding 0 makes one of the two zeros.
+        number = f"CAST({value} AS double precision) + CAST(0 AS double precision)"
+        bits = f"CAST('x' || encode(float8send({number}), 'hex') AS bit(64))"
+        return f"CAST({bits} AS text)"
+    return f"CAST({value} AS text)"
+
+
+class Postgres:
+    """A table of a PostgreSQL server; the server computes, and never writes."""
+
+    def __init__(self, connection: "psycopg.Connection[Any]", table: Table):
+        """Ask over ``connection``; use ``connect``, which makes it safe first."""
+        self.table = table
+        self._connection = connection
+
+    def dialect(self, salt: Salt) -> Dialect:
+        return PostgresDialect(salt)
+
+    def rows(self, text: str, values: Sequence[str | float] = ()) -> Sequence[tuple[Any, ...]]:
+        import psycopg
+
+        try:
+            # Raw: parameters are $1, $2, ..., and psycopg has a text prepared that comes often.
+            return psycopg.RawCursor(self._connection).execute(text.encode(), values).fetchall()
+        except psycopg.Error:
+            # The server's own words could quote a row.
+            raise TargetError("the database could not compute this query") from None
+
+    def interrupt(self) -> None:
+        self._connection.cancel_safe()
+
+
+@contextmanager
+def connect(url: str, *, table: str, user: str, seconds: int = SECONDS) -> Iterator[Postgres]:
+    """The table of that name on the server at ``url``, whose rows name their user in ``user``.
+
+    Give it a role that can only read that table; every transaction is read-only besides, and no
+    statement takes longer than ``seconds``.
+    """
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtra("a PostgreSQL database", "postgres") from None
+    options = (
+        f"-c default_transaction_read_only=on -c statement_timeout={1000 * seconds} "
+        "-c extra_float_digits=1 -c standard_conforming_strings=on -c search_path=public"
+    )
+    try:
+        connection = psycopg.connect(url, autocommit=True, options=options)
+    except psycopg.Error as error:
+        raise InputError(
+            f"no PostgreSQL server: {str(error).splitlines()[0]}; check its address"
+        ) from None
+    with connection:
+        yield Postgres(connection, _described(connection, table, user))
+
+
+def _described(connection: "psycopg.Connection[Any]", table: str, user: str) -> Table:
+    found = connection.execute(
+        "SELECT column_name, data_type FROM information_schema.columns "
+        "WHERE table_schema = 'public' AND table_name = %s ORDER BY ordinal_position",
+        [table],
+    ).fetchall()
+    if not found:
+        raise InputError(f"there is no table {table!r} in the schema public of that database")
+    kinds = {str(name): kind_of(str(type_name)) for name, type_name in found}
+    check_columns(table, user, kinds)
+    made = Table(table, user, kinds)
+    single, isolating = set(), {user}
+    for name in kinds:
+        query = statistics_query(quote(table), quote(user), quote(name))
+        row = connection.execute(query.encode()).fetchone()
+        rows, values, of_one = row or (None, 0, 0)
+        if rows is not None and rows == values:
+            single.add(name)
+        if is_isolating(int(values), int(of_one or 0)):
+            isolating.add(name)
+    return replace(made, single=frozenset(single), isolating=frozenset(isolating))

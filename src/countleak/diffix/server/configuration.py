@@ -1,0 +1,199 @@
+"""What is served to whom: from a TOML file, or the demo's generated bank."""
+
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import fields
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from countleak.diffix.databases.database import Database
+from countleak.diffix.databases.duck import Duck
+from countleak.diffix.databases.postgres import connect
+from countleak.diffix.engine import Engine
+from countleak.diffix.releases import release_of
+from countleak.diffix.salt import Salt, salt_file
+from countleak.diffix.server.databases import Served
+from countleak.diffix.server.limits import Limits
+from countleak.diffix.server.running import Listening, Server
+from countleak.diffix.server.users import User, Users, Verifier, hash_token
+from countleak.errors import InputError
+from countleak.files import read_text
+
+EXAMPLE = "see docs/server.md for an example"
+
+
+def demo(
+    columns: Mapping[str, NDArray[Any]], user: str, listening: Listening, salt: Path
+) -> Server:
+    """These columns as database ``bank``, table ``loans``, for ``analyst``, who is trusted."""
+    secret, limits = salt_file(salt), Limits()
+    database = Duck.of_columns(columns, secret, table="loans", user=user)
+    engine = Engine(database, release_of("18.1"), secret)
+    users = Users({"analyst": User("analyst", trusted=True)})
+    return Server([Served("bank", [engine], limits, users.by_name)], users, listening, limits)
+
+
+def from_file(stack: ExitStack, path: Path, changed: Mapping[str, Any]) -> Server:
+    """The server that a TOML file describes; ``changed`` are fields of its listeners."""
+    try:
+        content = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not TOML ({error}); {EXAMPLE}") from None
+    reader = _Reader(path)
+    try:
+        return reader.server(stack, content, changed)
+    except InputError as error:
+        text = str(error)
+        raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+
+
+class _Reader:
+    """Reads the parts of a file; paths in it count from its folder."""
+
+    def __init__(self, path: Path):
+        self._folder = path.parent
+
+    def server(
+        self, stack: ExitStack, content: dict[str, Any], changed: Mapping[str, Any]
+    ) -> Server:
+        limits = Limits(**self._known(Limits, content.pop("limits", {}), "limits"))
+        given = self._known(Listening, content.pop("listen", {}), "listen")
+        for name in ("certificate", "key"):
+            if name in given:
+                given[name] = self._folder / str(given[name])
+        listening = Listening(**{**given, **changed})
+        release = release_of(str(content.pop("release", "18.1")))
+        salt = salt_file(self._folder / str(content.pop("salt_file", "salt")))
+        described = self._tables(content, "users")
+        users = Users({name: self._user(name, said) for name, said in described.items()})
+        served = []
+        for name, said in self._tables(content, "databases").items():
+            engines = [
+                Engine(database, release, salt)
+                for database in self._databases(stack, name, said, salt, limits)
+            ]
+            served.append(Served(name, engines, limits, users.by_name))
+        if content:
+            raise InputError(f"{next(iter(content))!r} means nothing; {EXAMPLE}")
+        if not served:
+            raise InputError(f"declares no database; {EXAMPLE}")
+        if not users.by_name:
+            raise InputError(f"declares no user; {EXAMPLE}")
+        for user in users.by_name.values():
+            for name in user.databases - {one.name for one in served}:
+                raise InputError(f"user {user.name}: there is no database {name!r}")
+        return Server(served, users, listening, limits)
+
+    def _tables(self, content: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
+        found = content.pop(name, {})
+        if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
+            raise InputError(f"[{name}.NAME] must be a table; {EXAMPLE}")
+        return found
+
+    def _known(self, kind: type, given: Any, where: str) -> dict[str, Any]:
+        """The fields of ``kind`` that a table of the file gives, of their types."""
+        if not isinstance(given, dict):
+            raise InputError(f"[{where}] must be a table; {EXAMPLE}")
+        known = {field.name: field.default for field in fields(kind)}
+        for name, value in given.items():
+            if name not in known:
+                raise InputError(f"{where}: {name!r} means nothing; choose {', '.join(known)}")
+            wanted = str if name in ("host", "certificate", "key") else (int, float)
+            if not isinstance(value, wanted) or isinstance(value, bool):
+                raise InputError(f"{where}: {name} is {value!r}, expected another type")
+            if isinstance(known[name], int) and not isinstance(value, int):
+                raise InputError(f"{where}: {name} is {value!r}, expected a whole number")
+        return dict(given)
+
+    def _user(self, name: str, said: dict[str, Any]) -> User:
+        where = f"user {name}"
+        trusted = said.pop("trust", False)
+        databases = said.pop("databases", [])
+        if not isinstance(databases, list) or not isinstance(trusted, bool):
+            raise InputError(f"{where}: databases is a list of names, and trust true or false")
+        verifier = None
+        if "verifier" in said:
+            verifier = Verifier.parse(str(said.pop("verifier")))
+        elif password := self._secret(said, "password", where):
+            verifier = Verifier.of_password(password)
+        tokens = []
+        if "token_sha256" in said:
+            hashed = str(said.pop("token_sha256"))
+            if not re.fullmatch("[0-9a-f]{64}", hashed):
+                raise InputError(f"{where}: token_sha256 is 64 hexadecimal digits, in lower case")
+            tokens.append(bytes.fromhex(hashed))
+        if token := self._secret(said, "token", where):
+            tokens.append(hash_token(token))
+        if said:
+            raise InputError(f"{where}: {next(iter(said))!r} means nothing; {EXAMPLE}")
+        if trusted and (verifier is not None or tokens):
+            raise InputError(f"{where}: is trusted and has a password or a token; choose one")
+        if not trusted and verifier is None and not tokens:
+            raise InputError(
+                f"{where}: has neither verifier, password_env, password_file, token_sha256, "
+                "token_env nor token_file, and could never connect"
+            )
+        return User(name, verifier, tuple(tokens), frozenset(map(str, databases)), trusted)
+
+    def _secret(self, said: dict[str, Any], name: str, where: str) -> str | None:
+        """A password or token from the environment or a file, never from the file of settings."""
+        if name in said:
+            raise InputError(
+                f"{where}: a {name} does not stand in this file; use {name}_env or {name}_file"
+            )
+        if f"{name}_env" in said:
+            variable = str(said.pop(f"{name}_env"))
+            if not os.environ.get(variable):
+                raise InputError(f"{where}: the environment has no {variable}")
+            return os.environ[variable]
+        if f"{name}_file" in said:
+            path = self._folder / str(said.pop(f"{name}_file"))
+            if not path.is_file():
+                raise InputError(f"{path}: no such file; it should hold the {name} of {where}")
+            if stat.S_IMODE(path.stat().st_mode) & 0o077:
+                raise InputError(f"{path}: others may read this {name}; run: chmod 600 {path}")
+            return path.read_text(encoding="utf-8").strip() or None
+        return None
+
+    def _databases(
+        self, stack: ExitStack, name: str, said: dict[str, Any], salt: Salt, limits: Limits
+    ) -> list[Database]:
+        """A database a table that is declared with its user column."""
+        where = f"database {name}"
+        tables = said.pop("tables", None)
+        if not isinstance(tables, dict) or not tables:
+            raise InputError(f'{where}: declare tables = {{ loans = "client_id" }}: name, user id')
+        file, url = said.pop("file", None), self._url(said, where)
+        if said:
+            raise InputError(f"{where}: {next(iter(said))!r} means nothing; {EXAMPLE}")
+        if (file is None) == (url is None):
+            raise InputError(f"{where}: name a file, or a url or url_env")
+        if url is not None:
+            # A little longer than the server waits: it stops what takes longer, in clearer words.
+            seconds = ceil(limits.seconds) + 1
+            return [
+                stack.enter_context(connect(url, table=str(table), user=str(user), seconds=seconds))
+                for table, user in tables.items()
+            ]
+        path = self._folder / str(file)
+        if path.suffix in (".csv", ".parquet") and len(tables) > 1:
+            raise InputError(f"{where}: {file} is one table; declare one")
+        return [
+            Duck.of_file(path, salt, table=str(table), user=str(user))
+            for table, user in tables.items()
+        ]
+
+    def _url(self, said: dict[str, Any], where: str) -> str | None:
+        if "url_env" in said:
+            variable = str(said.pop("url_env"))
+            if not os.environ.get(variable):
+                raise InputError(f"{where}: the environment has no {variable}")
+            return os.environ[variable]
+        return str(said.pop("url")) if "url" in said else None

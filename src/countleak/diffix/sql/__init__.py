@@ -1,0 +1,1 @@
+"""SQL as Diffix reads it: parse, check, normalise, render."""

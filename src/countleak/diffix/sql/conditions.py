@@ -1,0 +1,244 @@
+"""The WHERE clause: conditions that AND connects, each read, or refused in the system's words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from countleak.diffix.sql.expressions import Reader, only, refuse
+from countleak.diffix.sql.statement import (
+    Among,
+    Call,
+    Column,
+    Condition,
+    Constant,
+    Differs,
+    Equal,
+    Expression,
+    Kind,
+    Like,
+    Null,
+    Range,
+)
+from countleak.errors import Refused
+
+OR_TEXT = "Combining conditions with `OR` is not allowed."
+
+
+def read_conditions(tree: exp.Expression, reader: Reader) -> tuple[Condition, ...]:
+    """The conditions of a WHERE clause, equal ones once; two bounds of a column are its range."""
+    return _conditions(_conjuncts(tree), reader)
+
+
+def _conjuncts(tree: exp.Expression) -> list[exp.Expression]:
+    """The conditions that AND connects, however they are bracketed."""
+    found, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        if type(node) is exp.And:
+            only(node, "this", "expression")
+            waiting += [node.expression, node.this]
+        elif type(node) is exp.Paren:
+            waiting.append(node.this)
+        elif type(node) is exp.Or:
+            raise Refused(OR_TEXT)
+        else:
+            found.append(node)
+    return found
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """One side of a range: ``column >= at`` (lower) or ``column < at``."""
+
+    column: Column
+    lower: bool
+    at: Fraction
+
+
+def _conditions(nodes: list[exp.Expression], reader: Reader) -> tuple[Condition, ...]:
+    found: list[Condition] = []
+    bounds: list[_Bound] = []
+    for node in nodes:
+        made = _condition(node, reader)
+        if isinstance(made, _Bound):
+            bounds.append(made)
+        else:
+            found.append(made)
+    found += _paired(bounds)
+    columns = [c.column.name for c in found if isinstance(c, Range)]
+    for name in columns:
+        if columns.count(name) > 1:
+            raise Refused(f"Column `{name}` has more than one range; write one.")
+    return tuple(dict.fromkeys(found))
+
+
+def _paired(bounds: list[_Bound]) -> list[Condition]:
+    ranges: list[Condition] = []
+    for column in dict.fromkeys(bound.column for bound in bounds):
+        lows = [b.at for b in bounds if b.column == column and b.lower]
+        highs = [b.at for b in bounds if b.column == column and not b.lower]
+        if not lows or not highs or max(lows) >= min(highs):
+            raise Refused(f"Column `{column.name}` must be limited to a finite, nonempty range.")
+        ranges.append(Range(column, max(lows), min(highs)))
+    return ranges
+
+
+def _condition(node: exp.Expression, reader: Reader) -> Condition | _Bound:
+    read = _CONDITIONS.get(type(node))
+    if read is None:
+        raise refuse(node)
+    return read(node, reader)
+
+
+def _equal(node: Any, reader: Reader) -> Condition:
+    only(node, "this", "expression")
+    left, right = reader.expression(node.this), reader.expression(node.expression)
+    _check_kinds(left, right)
+    _check_implicit_range(left)
+    _check_implicit_range(right)
+    if isinstance(left, Constant):
+        left, right = right, left
+    if isinstance(left, Constant):
+        raise Refused("A condition must mention a column; compare a column with a constant.")
+    return Equal(left, right)
+
+
+def _differs(node: Any, reader: Reader) -> Condition:
+    only(node, "this", "expression")
+    left, right = reader.expression(node.this), reader.expression(node.expression)
+    if isinstance(left, Constant):
+        left, right = right, left
+    _check_kinds(left, right)
+    if isinstance(left, Constant) or not isinstance(right, Constant):
+        raise Refused("The operator `<>` compares a column with a constant.")
+    reader.check_simple_text(left, "`<>`")
+    return Differs(left, right)
+
+
+def _bound(lower: bool) -> Callable[[Any, Reader], _Bound]:
+    """Reads ``column >= a`` or ``column < a``.
+
+    [low, high) is the only shape a range has, so ``>`` and ``<=`` are read as these two.
+    """
+
+    def read(node: Any, reader: Reader) -> _Bound:
+        only(node, "this", "expression")
+        left, right = reader.expression(node.this), reader.expression(node.expression)
+        is_lower = lower
+        if isinstance(left, Constant):
+            left, right, is_lower = right, left, not lower
+        if not isinstance(right, Constant):
+            raise Refused("A range compares a column with constants.")
+        column, at = _ranged(left), _number(right)
+        return _Bound(column, is_lower, at)
+
+    return read
+
+
+def _between(node: Any, reader: Reader) -> Condition:
+    only(node, "this", "low", "high")
+    column = _ranged(reader.expression(node.this))
+    low, high = (_number(reader.constant(side)) for side in (node.args["low"], node.args["high"]))
+    if low >= high:
+        raise Refused(f"Column `{column.name}` must be limited to a finite, nonempty range.")
+    return Range(column, low, high)
+
+
+def _among(node: Any, reader: Reader) -> Condition:
+    only(node, "this", "expressions")
+    left = reader.expression(node.this)
+    constants = tuple(dict.fromkeys(reader.constant(e) for e in node.expressions))
+    if isinstance(left, Constant) or not constants:
+        raise Refused("The operator `IN` compares a column with constants.")
+    for constant in constants:
+        _check_kinds(left, constant)
+    reader.check_simple_text(left, "`IN`")
+    return Equal(left, constants[0]) if len(constants) == 1 else Among(left, constants)
+
+
+def _like(node: Any, reader: Reader) -> Like | Equal:
+    only(node, "this", "expression", "negate")
+    negated = bool(node.args.get("negate"))
+    column, pattern = reader.expression(node.this), reader.constant(node.expression)
+    if not isinstance(column, Column) or column.kind is not Kind.TEXT:
+        raise Refused("The operator `LIKE` compares a text column with a pattern.")
+    if not isinstance(pattern.value, str) or "\\" in pattern.value:
+        raise Refused("A pattern is a text without escapes; only % and _ have a meaning in it.")
+    if not set(pattern.value) & set("%_") and not negated and type(node) is exp.Like:
+        return Equal(column, pattern)
+    return Like(column, pattern.value, negated, type(node) is exp.ILike)
+
+
+def _null(node: Any, reader: Reader) -> Null:
+    only(node, "this", "expression", "negate")
+    column = reader.expression(node.this)
+    if type(node.expression) is not exp.Null or not isinstance(column, Column):
+        raise Refused("The operator `IS` only asks whether a column is [NOT] NULL.")
+    return Null(column, bool(node.args.get("negate")))
+
+
+def _not(node: Any, reader: Reader) -> Condition:
+    """NOT where SQL spells a condition with it; no other negation is allowed."""
+    only(node, "this")
+    inner = node.this
+    while type(inner) is exp.Paren:
+        inner = inner.this
+    if type(inner) is exp.EQ:
+        # A tree serves many questions, so its parts are not moved to another.
+        turned = inner.copy()
+        return _differs(exp.NEQ(this=turned.this, expression=turned.expression), reader)
+    if type(inner) in (exp.Is, exp.Like, exp.ILike):
+        negated = inner.copy()
+        negated.set("negate", not inner.args.get("negate"))
+        return _null(negated, reader) if type(inner) is exp.Is else _like(negated, reader)
+    raise refuse(node)
+
+
+_CONDITIONS: dict[type, Callable[[Any, Reader], Condition | _Bound]] = {
+    exp.EQ: _equal,
+    exp.NEQ: _differs,
+    exp.GTE: _bound(lower=True),
+    exp.GT: _bound(lower=True),
+    exp.LTE: _bound(lower=False),
+    exp.LT: _bound(lower=False),
+    exp.Between: _between,
+    exp.In: _among,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Is: _null,
+    exp.Not: _not,
+}
+
+
+def _check_implicit_range(expression: Expression) -> None:
+    """Refuse round and trunc of functions: equality with them is a range in disguise.
+
+    floor and ceil pass, as they did in the system; the attack went through floor.
+    """
+    if isinstance(expression, Call):
+        if expression.function in ("round", "trunc"):
+            _ranged(expression.arguments[0])
+        for argument in expression.arguments:
+            _check_implicit_range(argument)
+
+
+def _ranged(expression: Expression) -> Column:
+    if not isinstance(expression, Column):
+        raise Refused("A range can only be put on a column itself, not on a function of it.")
+    if not expression.kind.numeric:
+        raise Refused(f"Column `{expression.name}` holds text; only numbers have ranges.")
+    return expression
+
+
+def _number(constant: Constant) -> Fraction:
+    if isinstance(constant.value, str):
+        raise Refused(f"The bound '{constant.value[:20]}' of a range is no number.")
+    return constant.value
+
+
+def _check_kinds(left: Expression, right: Expression) -> None:
+    if left.kind.numeric != right.kind.numeric:
+        raise Refused("A number cannot be compared with a text.")

@@ -1,0 +1,1 @@
+"""The paper and our measurements."""

@@ -1,0 +1,77 @@
+"""What the paper reports, each as one file: the claim, what to run, and what came out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from countleak.attack.queries.arithmetic import Arithmetic, Float64
+from countleak.attack.solvers import Solver
+from countleak.attack.solvers.auto import Auto
+from countleak.errors import InputError
+from countleak.lab.experiments.runner import Runner
+from countleak.lab.experiments.trials import Setting
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run an experiment: the authors' ``data`` if there, seed, arithmetic, solver.
+
+    ``sound`` leaves fragile digit queries out; ``postgres`` is a server to use for numeric
+    arithmetic instead of one started for the purpose; ``runner`` runs and keeps simulated trials.
+    """
+
+    data: Path | None = None
+    seed: int = 0
+    arithmetic: Arithmetic = field(default_factory=Float64)
+    solver: Solver = field(default_factory=Auto)
+    sound: bool = False
+    postgres: str | None = None
+    runner: Runner = field(default_factory=lambda: Runner(Path("runs")))
+
+    @property
+    def setting(self) -> Setting:
+        """What the trials of a run share."""
+        return Setting(self.seed, str(self.data) if self.data else None)
+
+    def required_data(self, experiment: str) -> Path:
+        """The authors' folder, for an experiment on recorded answers."""
+        if self.data is None:
+            raise InputError(
+                f"{experiment} reads recorded answers; pass --data with the folder `data` of the "
+                "authors' repository (a785236/Linear-Program-Reconstruction)"
+            )
+        return self.data
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper next to what came out here: agrees or not, and if not, why."""
+
+    text: str
+    paper: str
+    ours: str
+    agrees: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out: ``records``, called ``kind``, of flat fields, claims, and remarks."""
+
+    kind: str
+    records: tuple[Mapping[str, Any], ...]
+    remarks: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A name, the paper's claim, where the answers come from, and how to run it."""
+
+    name: str
+    claim: str
+    answers: str
+    run: Callable[[Settings, Progress], Outcome]

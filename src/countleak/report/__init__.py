@@ -1,1 +1,0 @@
-"""Reports: what was run, on pages that people read."""

@@ -1,0 +1,16 @@
+import pytest
+
+from countleak.attack.decoders.bayes import Bayes
+from countleak.attack.decoders.robust import Robust
+from countleak.lab.bench.worlds import Setting
+from tests.attack.decoders.worlds import accuracy
+
+
+@pytest.mark.parametrize(
+    ("kind", "decoder"),
+    [("wrong", Robust()), ("two groups", Robust(by="server")), ("offset", Robust())],
+)
+def test_robust_where_the_plain_one_is_misled(kind, decoder):
+    setting = Setting(kind=kind)
+    assert accuracy(decoder, setting) >= accuracy(Bayes(), setting) - 0.005
+    assert accuracy(decoder, setting) > 0.93

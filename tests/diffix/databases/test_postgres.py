@@ -1,0 +1,130 @@
+"""DuckDB and a real PostgreSQL give the same answers for the same salt."""
+
+import numpy as np
+import pytest
+from psycopg.conninfo import make_conninfo
+
+import countleak as cl
+from countleak.diffix.databases.postgres import connect
+from countleak.diffix.engine import Engine
+from countleak.errors import InputError, Refused, TargetError
+from tests.diffix.conftest import salt_number
+from tests.diffix.grammar import generated_statements
+
+TYPES = {"i": "bigint", "f": "double precision", "U": "text"}
+
+
+def url(postgres):
+    return postgres.connection.info.dsn
+
+
+def load(connection, name, columns):
+    described = ", ".join(f'"{c}" {TYPES[v.dtype.kind]}' for c, v in columns.items())
+    connection.execute(f'DROP TABLE IF EXISTS "{name}"; CREATE TABLE "{name}" ({described})')
+    with connection.cursor().copy(f'COPY "{name}" FROM STDIN') as copy:
+        for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+            copy.write_row(row)
+
+
+@pytest.fixture(scope="module")
+def loans(postgres, bank):
+    load(postgres.connection, "loans", {bank.id_column: bank.ids, **bank.columns})
+    with connect(url(postgres), table="loans", user="client_id") as database:
+        yield database
+
+
+def test_the_table_is_described_alike(loans, engine):
+    assert loans.table == engine.database.table
+
+
+def agree(loans, bank, positions):
+    queries = cl.digit_queries(bank.between(2000, 2999).ids).take(positions)
+    over_postgres = cl.Diffix(loans, "status = 'C'", salt=salt_number(0))
+    over_duckdb = cl.Diffix(bank, "status = 'C'", salt=salt_number(0))
+    found, expected = cl.ask(queries, over_postgres), cl.ask(queries, over_duckdb)
+    return np.array_equal(found.values, expected.values, equal_nan=True)
+
+
+def test_some_attack_queries_are_answered_alike(loans, bank):
+    assert agree(loans, bank, np.arange(0, 3500, 10))
+
+
+@pytest.mark.slow
+def test_all_attack_queries_are_answered_alike(loans, bank):
+    assert agree(loans, bank, np.arange(3500))
+
+
+def test_generated_questions_are_answered_alike(loans, engine):
+    other = Engine(loans, engine.release, engine.salt)
+    refused = 0
+    for text in generated_statements(500, seed=1):
+        try:
+            expected = engine.ask(text)
+        except Refused as reason:
+            refused += 1
+            with pytest.raises(Refused) as caught:
+                other.ask(text)
+            assert str(caught.value) == str(reason)
+            continue
+        assert other.ask(text) == expected, text
+    assert refused < 100
+
+
+def test_several_rows_a_user_are_answered_alike(postgres, visits):
+    names = list(visits.database.table.columns)
+    rows = visits.database.rows(f"SELECT {', '.join(names)} FROM visits")
+    columns = {
+        name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    load(postgres.connection, "visits", columns)
+    texts = [
+        "SELECT count(*), count(DISTINCT uid), sum(cost), avg(cost), count(weight) FROM visits",
+        "SELECT place, count(*), sum(weight), count(DISTINCT cost) FROM visits GROUP BY place",
+        "SELECT cost, count(*), avg(weight) FROM visits WHERE place <> 'east' GROUP BY cost",
+        "SELECT count(*) FROM visits WHERE weight BETWEEN 60 AND 80 AND place LIKE '%o%'",
+    ]
+    with connect(url(postgres), table="visits", user="uid") as database:
+        assert database.table == visits.database.table
+        other = Engine(database, visits.release, visits.salt)
+        for text in texts:
+            assert other.ask(text) == visits.ask(text), text
+
+
+def test_the_server_only_reads_and_not_for_ever(loans, postgres):
+    for statement in ("DELETE FROM loans", "CREATE TABLE other (x int)", "DROP TABLE loans"):
+        with pytest.raises(TargetError, match="could not compute"):
+            loans.rows(statement)
+    with (
+        connect(url(postgres), table="loans", user="client_id", seconds=1) as database,
+        pytest.raises(TargetError),
+    ):
+        database.rows("SELECT pg_sleep(20)")
+
+
+def test_a_role_that_only_reads_the_table_is_enough(loans, postgres, engine):
+    postgres.connection.execute(
+        "DROP ROLE IF EXISTS auditor; CREATE ROLE auditor LOGIN; GRANT SELECT ON loans TO auditor"
+    )
+    try:
+        auditor = make_conninfo(url(postgres), user="auditor")
+        with connect(auditor, table="loans", user="client_id") as database:
+            other = Engine(database, engine.release, engine.salt)
+            text = "SELECT status, count(*) FROM loans GROUP BY status"
+            assert other.ask(text) == engine.ask(text)
+            with pytest.raises(TargetError):
+                database.rows("SELECT rolpassword FROM pg_authid")
+    finally:
+        postgres.connection.execute("DROP OWNED BY auditor; DROP ROLE auditor")
+
+
+def test_what_cannot_be_asked_is_refused(postgres):
+    with (
+        pytest.raises(InputError, match="no table 'absent'"),
+        connect(url(postgres), table="absent", user="uid"),
+    ):
+        pass
+    with (
+        pytest.raises(InputError, match="no PostgreSQL server"),
+        connect("postgresql://127.0.0.1:1/none", table="t", user="u"),
+    ):
+        pass

@@ -1,0 +1,113 @@
+"""The REST interface: what its description promises, and what it refuses."""
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.diffix.server.conftest import QUERY
+from tests.diffix.server.test_wire import COUNT, locked, wait_until_one_waits
+
+# What has values that could be wrong.
+TAKING_VALUES = ("/api/queries", "/api/queries/{query_id}")
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_whatever_the_description_allows_or_forbids_is_answered_as_described(server, mode):
+    schema = schemathesis.openapi.from_url(f"{server.rest}/openapi.json")
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) == 5
+    for operation in operations:
+
+        @given(operation.as_strategy(generation_mode=mode))
+        @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+        def check(case):
+            case.call_and_validate(checks=CHECKS)
+
+        if mode is GenerationMode.POSITIVE or operation.path in TAKING_VALUES:
+            check()
+
+
+def hand_in(server, statement, database="bank"):
+    given = {"query": {"statement": statement, "data_source_name": database}}
+    return httpx.post(f"{server.rest}/api/queries", json=given)
+
+
+def test_an_unknown_data_source_or_query_is_not_found(server):
+    assert hand_in(server, QUERY, "nothing").status_code == 404
+    assert httpx.get(f"{server.rest}/api/queries/nothing").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "statement", ["SELECT 1", "SHOW all", "SELECT relname FROM pg_class", "x ("]
+)
+def test_only_questions_are_answered(server, statement):
+    found = hand_in(server, statement).json()["query_id"]
+    answer = httpx.get(f"{server.rest}/api/queries/{found}?wait=10").json()["query"]
+    assert answer["state"] == "error"
+    assert answer["rows"] == []
+
+
+def test_groups_come_with_their_stars_and_columns(server):
+    sql = "SELECT duration, status, count(*) AS people FROM loans GROUP BY status, duration"
+    found = hand_in(server, sql).json()["query_id"]
+    answer = httpx.get(f"{server.rest}/api/queries/{found}?wait=10").json()["query"]
+    assert answer["columns"] == ["duration", "status", "people"]
+    assert all(row["released"] and row["row"][1] in "ABCD*" for row in answer["rows"])
+
+
+def test_a_query_is_cancelled(server, postgres_loans):
+    with locked(postgres_loans) as holder:
+        found = hand_in(server, COUNT, "bank_pg").json()["query_id"]
+        wait_until_one_waits(holder)
+        running = httpx.get(f"{server.rest}/api/queries/{found}").json()["query"]
+        assert (running["state"], running["completed"]) == ("running", False)
+        cancelled = httpx.post(f"{server.rest}/api/queries/{found}/cancel").json()["query"]
+        assert (cancelled["state"], cancelled["completed"]) == ("cancelled", True)
+    again = hand_in(server, COUNT, "bank_pg").json()["query_id"]
+    answer = httpx.get(f"{server.rest}/api/queries/{again}?wait=10").json()["query"]
+    assert answer["state"] == "completed"
+
+
+def test_where_no_token_is_needed_other_host_names_are_refused(server):
+    for host in ("evil.example", "evil.example:80", ""):
+        found = httpx.get(f"{server.rest}/api/data_sources", headers={"host": host})
+        assert found.status_code == 400
+    port = server.rest.rpartition(":")[2]
+    for host in ("localhost", f"localhost:{port}", f"127.0.0.1:{port}", "[::1]", f"[::1]:{port}"):
+        found = httpx.get(f"{server.rest}/api/data_sources", headers={"host": host})
+        assert found.status_code == 200
+
+
+def test_the_tables_are_listed(server):
+    sources = httpx.get(f"{server.rest}/api/data_sources").json()["data_sources"]
+    assert [source["name"] for source in sources] == ["bank", "bank_pg"]
+    assert sources[0]["tables"]["loans"]["client_id"] == "whole"
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_what_a_page_elsewhere_could_post_is_refused(server, kind):
+    said = '{"query": {"statement": "SELECT count(*) FROM loans", "data_source_name": "bank"}}'
+    headers = {"content-type": kind} if kind else {}
+    found = httpx.post(f"{server.rest}/api/queries", content=said, headers=headers)
+    assert found.status_code in (415, 422)
+    assert found.status_code == 422 or "content-type: application/json" in found.text
+
+
+def test_there_is_a_page_to_read(server):
+    assert httpx.get(server.rest).headers["location"] == "/docs"
+    assert "swagger" in httpx.get(f"{server.rest}/docs").text.lower()
+    assert httpx.get(f"{server.rest}/api/health").json()["status"] == "ok"

@@ -1,0 +1,37 @@
+import numpy as np
+
+from countleak.lab.bench.solvers import OURS, Row, growth, measure, measure_batch
+
+
+def test_a_measurement_has_every_solver_every_gap_and_the_ratio():
+    heard = []
+    found = measure([(10, 60), (20, 90)], repeats=2, progress=lambda *at: heard.append(at))
+    solvers = {row.solver for row in found.rows}
+    assert {OURS, "HiGHS simplex, dual", "HiGHS IPX, dual", "scipy highs-ds"} <= solvers
+    assert all(row.gap < 1e-6 and row.repeats == 2 for row in found.rows)
+    assert all(row.gap <= 1e-9 for row in found.rows if row.solver == OURS)
+    for ratio in found.ratios:
+        times = {r.solver: r.median_seconds for r in found.rows if r.n == ratio.n}
+        ours = times.pop(OURS)
+        assert ratio.best_library == min(times, key=times.get)
+        assert np.isclose(ratio.ratio, min(times.values()) / ours)
+    assert heard[-1] == (4, 4)
+
+
+def test_slow_peers_are_left_out_and_named():
+    found = measure([(10, 60)], repeats=1, limit=0.0)
+    assert {row.solver for row in found.rows} == {OURS}
+    assert not found.ratios
+    assert any("left out at 10 x 60" in remark for remark in found.remarks)
+
+
+def test_growth_fits_the_exponent():
+    rows = [Row(n, 10 * n, "a", 1, 3e-6 * n**2.5, 0.0, 1) for n in (50, 100, 200)]
+    assert np.isclose(growth(rows, "a"), 2.5)
+    assert growth(rows[:1], "a") is None
+
+
+def test_a_batch_is_certified():
+    found = measure_batch(12, 100, answers=5, threads=2)
+    assert found.worst_gap <= 1e-9
+    assert found.ms_in_one_call > 0
