@@ -1,131 +1,117 @@
-"""countleak: ask a system many counts, and see whose secret the answers give away."""
+"""countleak: ask a system many counts, and see whose secret the answers give away.
 
-from countleak.audit.people import (
-    Condition,
-    People,
-    Total,
-    generated_bank,
-    generated_census,
-    read_people,
-)
-from countleak.attack.queries import Queries, count_statement, read_queries, write_queries
-from countleak.attack.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
-from countleak.attack.queries.subsets import random_subsets
-from countleak.attack.queries.signs import random_signs
-from countleak.attack.queries.tables import random_tables, table_queries
-from countleak.attack.queries.digits import PaperName, digit_queries, digit_queries_of, fragile
-from countleak.attack.transcript import Answers, read_answers
-from countleak.audit.targets import Target
-from countleak.audit.targets.simulated import (
-    BoundedUniform,
-    Gaussian,
-    Laplace,
-    Mechanism,
-    RoundedToBase,
-    Simulated,
-    SimulatedDiffix,
-    TwoSubsets,
-)
-from countleak.diffix.salt import Salt
-from countleak.audit.targets.counts import Counts
-from countleak.audit.targets.diffix import Diffix
-from countleak.audit.targets.postgres import PostgresTarget
-from countleak.audit.targets.rest import RestTarget
-from countleak.audit.targets.several import Manners
-from countleak.audit.targets.recorded import Recorded, read_log, read_ranges
-from countleak.attack.programs import (
-    BoundedDmt,
-    Bracket,
-    Certificate,
-    DiNi,
-    Dmt,
-    FeasiblePoint,
-    Infeasible,
-    Objective,
-    Point,
-    Problem,
-    Program,
-    Solution,
-    Status,
-    certify,
-)
-from countleak.attack.noise import Noise, Shape, Threshold
-from countleak.attack.diagnosis import Diagnosis, diagnose
-from countleak.attack.solvers import Solver
-from countleak.attack.solvers.highs import Highs
-from countleak.attack.solvers.interior import InteriorPoint
-from countleak.attack.solvers.auto import Auto
-from countleak.attack.decoders import Decoder, Guess
-from countleak.attack.decoders.rounding import Rounding
-from countleak.attack.decoders.least_squares import LeastSquares
-from countleak.attack.decoders.bayes import Bayes
-from countleak.attack.decoders.robust import Robust
-from countleak.attack.decoders.bounded import Bounded
-from countleak.attack.decoders.polish import Polished
-from countleak.attack.decoders.known import Informed
-from countleak.attack.decoders.automatic import Automatic
-from countleak.attack.decoders.categorical import Categorical, Categories
-from countleak.attack.decoders.sums import Amounts, Sums
-from countleak.attack.design import Belief, Goal, Information, Variance, believe, choose
-from countleak.audit.scores import (
-    AmountScore,
-    Calibration,
-    CategoryScore,
-    Score,
-    calibration,
-    score,
-    score_amounts,
-    score_categories,
-    wilson,
-)
-from countleak.audit.run import (
-    Adaptive,
-    Reconstruction,
-    Step,
-    ask,
-    ask_into,
-    audit_adaptively,
-    confidence,
-    reconstruct,
-)
-from countleak.errors import (
-    CountleakError,
-    InputError,
-    MissingExtra,
-    NoPrediction,
-    Refused,
-    ShapeError,
-    SolverError,
-    TargetError,
-)
+The names below are in the order data flows; more lives one level down, in ``countleak.queries``,
+``targets``, ``decoders``, ``solvers`` and their neighbours. Everything but ``audit`` is loaded when
+it is first used.
+"""
 
-__version__ = "0.1.0"
+from typing import TYPE_CHECKING
+
+# Bound now, for importing a module of the room `countleak.audit` would bind the room to this name.
+from countleak.audit.run import audit
+from countleak.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from countleak.attack import design, diagnosis, noise, programs, queries, secrets, solvers
+    from countleak.attack import decoders
+    from countleak.audit import budget, people, report, scores, targets
+    from countleak.audit.people import (
+        People, generated_bank, generated_census, people_of, read_people,
+    )
+    from countleak.attack.secrets import Bit, Category, Number
+    from countleak.attack.queries import Queries
+    from countleak.attack.queries.digits import digit_queries
+    from countleak.attack.queries.files import read_queries, write_queries
+    from countleak.attack.queries.subsets import random_subsets
+    from countleak.attack.queries.tables import table_queries
+    from countleak.audit.targets import Target
+    from countleak.audit.targets.simulated import (
+        Gaussian, Laplace, RoundedToBase, Simulated, SimulatedDiffix, Uniform,
+    )
+    from countleak.audit.targets.diffix import Diffix
+    from countleak.audit.targets.postgres import PostgresTarget
+    from countleak.audit.targets.rest import RestTarget
+    from countleak.audit.run import Asking, ask, reconstruct
+    from countleak.attack.transcript import Transcript, read_transcript
+    from countleak.attack.noise import Noise
+    from countleak.attack.diagnosis import diagnose
+    from countleak.attack.decoders.auto import AutoDecoder
+    from countleak.attack.guess import Guess
+    from countleak.audit.scores import Score, score
+    from countleak.audit.result import AuditResult
+    from countleak.errors import CountleakError
+
+__version__ = "0.2.0"
 
 # fmt: off
 __all__ = [
-    "Condition", "People", "Total", "generated_bank", "generated_census", "read_people",
-    "Queries", "count_statement", "read_queries", "write_queries",
-    "Arithmetic", "Exact", "Float64", "Numeric", "numeric_server",
-    "random_subsets", "random_signs", "random_tables", "table_queries",
-    "PaperName", "digit_queries", "digit_queries_of", "fragile",
-    "Answers", "read_answers",
-    "Target",
-    "BoundedUniform", "Gaussian", "Laplace", "Mechanism", "RoundedToBase", "Simulated",
-    "SimulatedDiffix", "TwoSubsets",
-    "Salt", "Counts", "Diffix", "PostgresTarget", "RestTarget", "Manners",
-    "Recorded", "read_log", "read_ranges",
-    "BoundedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
-    "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",
-    "Solver", "Highs", "InteriorPoint", "Auto",
-    "Noise", "Shape", "Threshold", "Diagnosis", "diagnose",
-    "Decoder", "Guess", "Rounding", "LeastSquares", "Bayes", "Robust", "Bounded", "Polished",
-    "Informed", "Automatic", "Categorical", "Categories", "Amounts", "Sums",
-    "Belief", "Goal", "Information", "Variance", "believe", "choose",
-    "AmountScore", "Calibration", "CategoryScore", "Score", "calibration", "score",
-    "score_amounts", "score_categories", "wilson",
-    "Adaptive", "Reconstruction", "Step", "ask", "ask_into", "audit_adaptively", "confidence",
-    "reconstruct",
-    "CountleakError", "InputError", "MissingExtra", "NoPrediction", "Refused", "ShapeError",
-    "SolverError", "TargetError",
+    "People", "generated_bank", "generated_census", "people_of", "read_people",
+    "Bit", "Category", "Number",
+    "Queries", "digit_queries", "random_subsets", "table_queries", "read_queries", "write_queries",
+    "Target", "Simulated", "SimulatedDiffix", "Gaussian", "Laplace", "Uniform", "RoundedToBase",
+    "Diffix", "PostgresTarget", "RestTarget",
+    "Transcript", "ask", "read_transcript",
+    "Noise", "diagnose",
+    "AutoDecoder", "Guess", "reconstruct",
+    "Score", "score",
+    "Asking", "AuditResult", "audit",
+    "CountleakError",
 ]
 # fmt: on
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "People": "countleak.audit.people",
+        "generated_bank": "countleak.audit.people",
+        "generated_census": "countleak.audit.people",
+        "people_of": "countleak.audit.people",
+        "read_people": "countleak.audit.people",
+        "Bit": "countleak.attack.secrets",
+        "Category": "countleak.attack.secrets",
+        "Number": "countleak.attack.secrets",
+        "Queries": "countleak.attack.queries",
+        "digit_queries": "countleak.attack.queries.digits",
+        "random_subsets": "countleak.attack.queries.subsets",
+        "table_queries": "countleak.attack.queries.tables",
+        "read_queries": "countleak.attack.queries.files",
+        "write_queries": "countleak.attack.queries.files",
+        "Target": "countleak.audit.targets",
+        "Simulated": "countleak.audit.targets.simulated",
+        "SimulatedDiffix": "countleak.audit.targets.simulated",
+        "Gaussian": "countleak.audit.targets.simulated",
+        "Laplace": "countleak.audit.targets.simulated",
+        "Uniform": "countleak.audit.targets.simulated",
+        "RoundedToBase": "countleak.audit.targets.simulated",
+        "Diffix": "countleak.audit.targets.diffix",
+        "PostgresTarget": "countleak.audit.targets.postgres",
+        "RestTarget": "countleak.audit.targets.rest",
+        "Transcript": "countleak.attack.transcript",
+        "ask": "countleak.audit.run",
+        "read_transcript": "countleak.attack.transcript",
+        "Noise": "countleak.attack.noise",
+        "diagnose": "countleak.attack.diagnosis",
+        "AutoDecoder": "countleak.attack.decoders.auto",
+        "Guess": "countleak.attack.guess",
+        "reconstruct": "countleak.audit.run",
+        "Score": "countleak.audit.scores",
+        "score": "countleak.audit.scores",
+        "Asking": "countleak.audit.run",
+        "AuditResult": "countleak.audit.result",
+        "CountleakError": "countleak.errors",
+        # One level down, by the short name of each module.
+        "secrets": "countleak.attack.secrets",
+        "queries": "countleak.attack.queries",
+        "noise": "countleak.attack.noise",
+        "programs": "countleak.attack.programs",
+        "solvers": "countleak.attack.solvers",
+        "decoders": "countleak.attack.decoders",
+        "diagnosis": "countleak.attack.diagnosis",
+        "design": "countleak.attack.design",
+        "people": "countleak.audit.people",
+        "targets": "countleak.audit.targets",
+        "scores": "countleak.audit.scores",
+        "budget": "countleak.audit.budget",
+        "report": "countleak.audit.report",
+    },
+)

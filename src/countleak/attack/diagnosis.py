@@ -12,17 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc
 
-from countleak.attack.noise import Noise, Shape, Threshold, Values, log_released
-from countleak.attack.posterior.evidence import Evidence, gather
-from countleak.attack.posterior.fit import fit
+from countleak.attack.noise import UNKNOWN, Noise, Shape, Threshold, Values, log_released
+from countleak.attack.posterior.evidence import Evidence, are_whole, gather
+from countleak.attack.posterior.fit import Starts, fit_bits, quick_starts
 from countleak.attack.posterior.sampling import Effort, Posterior
 from countleak.attack.programs import Objective, Problem, Status
-from countleak.attack.queries import Queries
 from countleak.attack.solvers.highs import Highs
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import Transcript
 from countleak.errors import InputError
 
-# Fewer answers a person than this leave no residuals to speak of.
+# Fewer answers per person than this leave no residuals to speak of.
 ENOUGH = 1.2
 # A group of queries is odd when its noise is this much larger than the typical group's ...
 ODD = 1.25
@@ -54,7 +53,8 @@ class Diagnosis:
     Gaussian, 6 for Laplace, 1.8 for uniform noise. ``bound`` is the largest distance of an answer
     from its count, where there is one, ``base`` what answers are multiples of. ``by`` names the
     parameter that tells groups of unequal noise apart. ``sticky`` says whether equal questions got
-    equal answers, None where no question was asked twice. ``residuals`` (k,) are kept for plots.
+    equal answers, None where no question was asked twice. ``residuals`` (k,) are kept for plots,
+    ``starts`` for a decoder, which need not work them out again.
     """
 
     people: int
@@ -77,6 +77,7 @@ class Diagnosis:
     sticky: bool | None = None
     repeated: int = 0
     residuals: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    starts: Starts = ()
 
     @property
     def has_offset(self) -> bool:
@@ -84,76 +85,93 @@ class Diagnosis:
         return abs(self.offset) > SURELY * self.offset_error
 
     @property
+    def law(self) -> str:
+        """The noise in words."""
+        size = f"SD {self.sigma:.2f} ± {self.sigma_error:.2f}"
+        if self.shape is Shape.ROUNDED:
+            return f"rounding to multiples of {self.base}, within {self.bound:g} of the count"
+        if self.shape is Shape.UNIFORM:
+            return f"uniform within ± {self.bound:g} ({size}, kurtosis {self.kurtosis:.1f})"
+        return f"{self.shape.value}, {size} (kurtosis {self.kurtosis:.1f})"
+
+    def __str__(self) -> str:
+        offset = f"{self.offset:+.2f} ± {self.offset_error:.2f}"
+        return (
+            f"{self.answers} answers about {self.people} people, {self.suppressed} suppressed: "
+            f"noise {self.law}, {'offset' if self.has_offset else 'no offset'} ({offset}), "
+            f"{self.wrong:.1%} grossly wrong."
+        )
+
+    __repr__ = __str__
+
+    @property
     def odd(self) -> tuple[Group, ...]:
         """The groups that do not fit with the others."""
         return tuple(group for group in self.groups if group.odd)
 
 
-def diagnose(queries: Queries, answers: Answers, *, seed: int = 0) -> Diagnosis:
+def diagnose(transcript: Transcript, *, seed: int = 0) -> Diagnosis:
     """The character of the system that answered."""
-    n, released = queries.ids.size, answers.released
+    n, released, values = transcript.ids.size, transcript.released, transcript.b
     if released.sum() < ENOUGH * n:
         raise InputError(
             f"{released.sum()} released answers about {n} people leave nothing over to judge the "
             f"noise by; ask at least {int(ENOUGH * n) + 1}"
         )
-    told = answers.values[released]
-    whole = bool((told == np.rint(told)).all())
-    base = _base(told) if whole else None
-    floor = lowest_answer(told)
-    threshold = Threshold() if not released.all() else None
-    noise = Noise(None, None, None, None, Shape.GAUSSIAN, floor, threshold)
-    evidence, found = _fit(queries, answers, noise, seed)
+    whole = are_whole(values)
+    base = _base(values) if whole else None
+    floor = lowest_answer(values)
+    threshold = None if released.all() else Threshold()
+    noise = Noise(UNKNOWN, UNKNOWN, UNKNOWN, floor=floor, threshold=threshold)
+    starts = quick_starts(transcript, noise)
+    evidence = gather(transcript, noise)
+    rng = np.random.default_rng([seed, 6])
+    fit = fit_bits(
+        transcript, evidence, rng, effort=Effort(2, 3, 60, 50), starts=starts, histogram=True
+    )
     if threshold is not None:
-        threshold = _threshold(queries, answers, found)
-    residual = _residuals(queries, answers, found)
-    sigma, kurtosis, error = _moments(evidence, found, residual)
-    by, groups = _groups(queries, answers, residual)
-    offset, offset_error = _offset(queries, answers, residual, sigma, found, by, seed)
-    bound = _bound(queries, answers, base, sigma, kurtosis)
+        threshold = _threshold(transcript, fit)
+    residual = values - transcript.A @ fit.probability - fit.values.offset
+    sigma, kurtosis, error = _moments(evidence, fit, residual)
+    by, groups = _groups(transcript, residual)
+    offset, offset_error = _offset(transcript, residual, sigma, fit, by, starts, seed)
+    bound = _bound(transcript, base, sigma, kurtosis)
     shape = Shape.GAUSSIAN
     if bound is not None:
         shape = Shape.UNIFORM if base is None else Shape.ROUNDED
-    elif _is_laplace(evidence, found):
+    elif _is_laplace(evidence, fit):
         shape = Shape.LAPLACE
-    sticky, repeated = _stickiness(queries, answers)
+    wrong = fit.values.wrong if fit.values.wrong > FEW_WRONG and shape is Shape.GAUSSIAN else 0.0
+    sticky, repeated = _stickiness(transcript)
     return Diagnosis(
-        n, len(answers), int((~released).sum()), shape, sigma, error,
-        offset, offset_error, kurtosis,
-        found.values.wrong if found.values.wrong > FEW_WRONG and shape is Shape.GAUSSIAN else 0.0,
-        whole, bound, base, floor, threshold, by, groups, sticky, repeated, residual,
+        n, len(transcript), int((~released).sum()), shape, sigma, error,
+        offset, offset_error, kurtosis, wrong, whole, bound, base, floor, threshold, by, groups,
+        sticky, repeated, residual, starts,
     )  # fmt: skip
 
 
-def _fit(queries: Queries, answers: Answers, noise: Noise, seed: int) -> tuple[Evidence, Posterior]:
-    evidence = gather(queries, answers, noise)
-    rng = np.random.default_rng([seed, 6])
-    effort = Effort(2, 3, 60, 50)
-    return evidence, fit(queries, answers, evidence, rng, effort=effort, histogram=True)
-
-
-def _base(told: NDArray[np.float64]) -> int | None:
+def _base(values: NDArray[np.float64]) -> int | None:
     """What all answers are multiples of, if it is 2 or more."""
-    if told.size < 20:
+    if values.size < 20:
         return None
-    base = int(np.gcd.reduce(np.abs(told).astype(np.int64)))
+    base = int(np.gcd.reduce(np.abs(values).astype(np.int64)))
     return base if base >= 2 else None
 
 
-def lowest_answer(told: NDArray[np.float64]) -> float | None:
+def lowest_answer(values: NDArray[np.float64]) -> float | None:
     """The lowest answer the system gives, where answers pile up at it or none falls below 0."""
-    lowest = float(told.min())
-    at, next_up = int((told == lowest).sum()), int((told == lowest + 1).sum())
-    if at > told.size / 2:
+    lowest = float(values.min())
+    at, next_up = int((values == lowest).sum()), int((values == lowest + 1).sum())
+    if at > values.size / 2:
         return None
     piled = 0 < lowest <= LOW and at >= 5 and at > 3 * next_up
     return lowest if lowest == 0 or piled else None
 
 
-def _threshold(queries: Queries, answers: Answers, found: Posterior) -> Threshold:
+def _threshold(transcript: Transcript, fit: Posterior) -> Threshold:
     """The likeliest mean of the threshold, given the counts that the fit believes in."""
-    counts = queries.dot(found.probability)[answers.query]
-    hidden, shown = counts[~answers.released], counts[answers.released]
+    counts = transcript.queries.dot(fit.probability)
+    hidden, shown = counts[~transcript.released], counts[transcript.released]
     # The fitted counts are themselves off by about one person.
     blurred = [Threshold(mean, 1.0, 0.0) for mean in np.arange(0.5, 20.01, 0.25).tolist()]
     return Threshold(
@@ -163,50 +181,43 @@ def _threshold(queries: Queries, answers: Answers, found: Posterior) -> Threshol
     )
 
 
-def _residuals(queries: Queries, answers: Answers, found: Posterior) -> NDArray[np.float64]:
-    """Answer less fitted count and offset (k,), for every released answer."""
-    fitted = queries.dot(found.probability)[answers.query[answers.released]]
-    return answers.values[answers.released] - fitted - found.values.offset
-
-
 def _offset(
-    queries: Queries,
-    answers: Answers,
+    transcript: Transcript,
     residual: NDArray[np.float64],
     sigma: float,
-    found: Posterior,
+    fit: Posterior,
     by: str | None,
+    starts: Starts,
     seed: int,
 ) -> tuple[float, float]:
-    """What all answers are off by, and its error: from those that are whole-heartedly Gaussian.
+    """What all answers are off by, and its error: from those that are wholly Gaussian.
 
-    Where low counts are held back the answers that remain are off for that reason alone, and the
+    Where low counts are suppressed the answers that remain are off for that reason alone, and the
     fit that knows it is believed.
     """
     near = np.abs(residual) < 5 * sigma
-    if not answers.released.all() or near.sum() < ENOUGH * queries.ids.size:
-        return found.values.offset, found.offset_sd
-    kept = Answers(answers.query[near], answers.values[near], answers.released[near])
-    noise = Noise(None, None, 0.0, None if by is None else queries.groups_by(by))
-    evidence = gather(queries, kept, noise)
+    if not transcript.released.all() or near.sum() < ENOUGH * transcript.ids.size:
+        return fit.values.offset, fit.offset_sd
+    kept = transcript.where(near)
+    noise = Noise(UNKNOWN, UNKNOWN, 0.0, None if by is None else kept.queries.groups_by(by))
     rng = np.random.default_rng([seed, 7])
-    refined = fit(queries, kept, evidence, rng, effort=Effort(2, 3, 60, 150))
+    refined = fit_bits(kept, gather(kept, noise), rng, effort=Effort(2, 3, 60, 150), starts=starts)
     return refined.values.offset, refined.offset_sd
 
 
 def _moments(
-    evidence: Evidence, found: Posterior, residual: NDArray[np.float64]
+    evidence: Evidence, fit: Posterior, residual: NDArray[np.float64]
 ) -> tuple[float, float, float]:
     """Noise SD, kurtosis and the SD's error, from residuals met while sampling.
 
     Samples of the bits leave residuals as large as the noise; their mean would fit too well.
     """
-    met = found.residuals[: evidence.fractions]
+    met = fit.residuals[: evidence.fractions]
     whole = np.arange(-evidence.reach, evidence.reach + 1)[None, :]
     distance = whole + (np.arange(evidence.fractions) / evidence.fractions)[:, None]
-    away = distance - found.values.offset
+    away = distance - fit.values.offset
     # What counts as grossly wrong is told apart from noise by distance.
-    near = np.abs(away) < (6.0 if found.values.wrong > FEW_WRONG else 20.0) * found.values.sigma[0]
+    near = np.abs(away) < (6.0 if fit.values.wrong > FEW_WRONG else 20.0) * fit.values.sigma[0]
     weight = np.where(near, met, 0.0) if (near & (met > 0)).any() else met
     total = weight.sum()
     mean = (weight * away).sum() / total
@@ -216,9 +227,9 @@ def _moments(
     return sigma, kurtosis, float(sigma * np.sqrt(max(kurtosis - 1, 0.1) / 4 / residual.size))
 
 
-def _is_laplace(evidence: Evidence, found: Posterior) -> bool:
+def _is_laplace(evidence: Evidence, fit: Posterior) -> bool:
     """Whether Laplace noise explains the residuals better than Gaussian with gross errors."""
-    met = found.residuals[: evidence.fractions]
+    met = fit.residuals[: evidence.fractions]
     distance = np.arange(-evidence.reach, evidence.reach + 1, dtype=np.float64)
     shift = np.arange(evidence.fractions) / evidence.fractions
 
@@ -226,33 +237,32 @@ def _is_laplace(evidence: Evidence, found: Posterior) -> bool:
         lines = [log_released(distance + s, values, shape, evidence.whole)[0] for s in shift]
         return float((met * np.array(lines)).sum())
 
-    gaussian = likelihood(found.values, Shape.GAUSSIAN)
-    scales = float(found.values.sigma[0]) * np.geomspace(0.7, 1.6, 19)
+    gaussian = likelihood(fit.values, Shape.GAUSSIAN)
+    scales = float(fit.values.sigma[0]) * np.geomspace(0.7, 1.6, 19)
     laplace = max(
-        likelihood(Values(np.array([s]), found.values.offset, 0.0), Shape.LAPLACE) for s in scales
+        likelihood(Values(np.array([s]), fit.values.offset, 0.0), Shape.LAPLACE) for s in scales
     )
     return laplace > gaussian + 3
 
 
 def _groups(
-    queries: Queries, answers: Answers, residual: NDArray[np.float64]
+    transcript: Transcript, residual: NDArray[np.float64]
 ) -> tuple[str | None, tuple[Group, ...]]:
     """The parameter by whose values the noise differs most, if by more than chance."""
-    query = answers.query[answers.released]
     tame = np.clip(residual, -4 * residual.std(), 4 * residual.std())
-    tried = {
-        name: labels
-        for name, values in queries.parameters.items()
-        if 2 <= (labels := np.unique(values[query])).size <= max(2, min(60, tame.size // 15))
+    labels = {
+        name: values[transcript.released]
+        for name, values in transcript.queries.parameters.items()
+        if values.dtype.kind in "iuf"
     }
-    best, limit = None, ODDS / max(1, len(tried))
-    for name in tried:
-        p = _unequal(tame, queries.parameters[name][query])
+    most = max(2, min(60, tame.size // 15))
+    labels = {name: at for name, at in labels.items() if 2 <= np.unique(at).size <= most}
+    best, limit = None, ODDS / max(1, len(labels))
+    for name, at in labels.items():
+        p = _unequal(tame, at)
         if p < limit:
             best, limit = name, p
-    if best is None:
-        return None, ()
-    return best, tuple(_noise_of_groups(tame, queries.parameters[best][query]))
+    return (None, ()) if best is None else (best, tuple(_noise_of_groups(tame, labels[best])))
 
 
 def _unequal(residual: NDArray[np.float64], labels: NDArray[np.float64]) -> float:
@@ -267,23 +277,20 @@ def _noise_of_groups(residual: NDArray[np.float64], labels: NDArray[np.float64])
     values = np.unique(labels)
     variance = np.array([(residual[labels == value] ** 2).mean() for value in values])
     usual = float(np.median(variance))
-    for value, found in zip(values.tolist(), variance, strict=True):
+    for value, own in zip(values.tolist(), variance, strict=True):
         size = int((labels == value).sum())
-        chance = fdtrc(size, max(residual.size - size, 1), found / usual)
-        odd = bool(np.sqrt(found / usual) > ODD and chance < ODDS)
-        yield Group(value, size, float(np.sqrt(found)), odd)
+        chance = fdtrc(size, max(residual.size - size, 1), own / usual)
+        odd = bool(np.sqrt(own / usual) > ODD and chance < ODDS)
+        yield Group(value, size, float(np.sqrt(own)), odd)
 
 
-def _bound(
-    queries: Queries, answers: Answers, base: int | None, sigma: float, kurtosis: float
-) -> float | None:
+def _bound(transcript: Transcript, base: int | None, sigma: float, kurtosis: float) -> float | None:
     """The hard bound of the noise, if the residuals look like one and the answers allow it.
 
     Rounding to a base leaves half of it, or all but one where it is random. Noise uniform on the
     whole numbers within ± e has SD sqrt(e (e + 1) / 3) and kurtosis below 1.8.
     """
-    A = queries.matrix[answers.query[answers.released]]
-    b = answers.values[answers.released]
+    A, b = transcript.A, transcript.b
     if base is not None:
         for bound in (base // 2, base - 1):
             if bound and _allows(A, b, bound):
@@ -305,15 +312,16 @@ def _allows(A: NDArray[np.int8], b: NDArray[np.float64], bound: float) -> bool:
     return Highs().solve(problem).status is Status.FEASIBLE
 
 
-def _stickiness(queries: Queries, answers: Answers) -> tuple[bool | None, int]:
+def _stickiness(transcript: Transcript) -> tuple[bool | None, int]:
     """Whether equal questions got equal answers, and how many were asked again."""
-    asked: dict[tuple[object, ...], list[float]] = {}
-    for at, value in zip(answers.query.tolist(), answers.values.tolist(), strict=True):
+    queries = transcript.queries
+    answers: dict[tuple[object, ...], list[float]] = {}
+    for at, value in enumerate(transcript.values.tolist()):
         # Two questions about the same people are not one: noise may depend on the words.
-        words = queries.where[at] if queries.where else ""
-        settings = tuple(values[at] for values in queries.parameters.values())
-        asked.setdefault((queries.matrix[at].tobytes(), words, settings), []).append(value)
-    again = [values for values in asked.values() if len(values) > 1]
+        words = tuple(values[at] for values in queries.parameters.values())
+        question = (queries.matrix[at].tobytes(), int(transcript.about[at]), words)
+        answers.setdefault(question, []).append(value)
+    again = [values for values in answers.values() if len(values) > 1]
     if not again:
         return None, 0
     same = sum(len({repr(v) for v in values}) == 1 for values in again)

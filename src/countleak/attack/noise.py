@@ -3,9 +3,10 @@
     released    a = round(s + offset + N(0, sigma_g))     with g the group of the query
                 or anything at all, with probability ``wrong``
     clamped     a = floor where the above is less than ``floor``
-    suppressed  where s < max(minimum, N(mean, sd))       the system's threshold, drawn a query
+    suppressed  where s < max(minimum, N(mean, sd))       the system's threshold, drawn per query
 
-``Noise`` holds the parameters, ``log_released`` and its companions say how likely an answer is.
+``Noise`` holds the parameters, ``log_released`` and its companions say how likely an answer is. A
+parameter that must be estimated is ``UNKNOWN``; an effect that is absent is None.
 """
 
 from dataclasses import dataclass
@@ -19,8 +20,22 @@ from countleak.errors import InputError
 
 # A grossly wrong answer lies anywhere within this many people of the truth.
 WRONG_SPREAD = 200.0
+# Noise smaller than this is none next to whole counts; larger than this it hides any population.
+LEAST_SIGMA, LARGEST_SIGMA = 1e-3, 1e10
 # The likelihood of what a threshold rules out: small, but no proof, for thresholds are guessed.
 RULED_OUT = -30.0
+
+
+class Unknown(Enum):
+    """The type of ``UNKNOWN``, which stands for a parameter to be estimated."""
+
+    UNKNOWN = "unknown"
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = Unknown.UNKNOWN
 
 
 class Shape(Enum):
@@ -41,8 +56,8 @@ class Threshold:
     minimum: float = 2.0
 
     def __post_init__(self) -> None:
-        if not self.sd > 0:
-            raise InputError(f"the threshold's SD is {self.sd:g}; it must be above 0")
+        if not (self.sd > 0 and np.isfinite(self.mean) and np.isfinite(self.minimum)):
+            raise InputError(f"{self}: mean and minimum must be finite, and the SD above 0")
 
     def log_suppressed(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """log Pr(suppressed) for true counts."""
@@ -57,25 +72,31 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """What is known or assumed of a system's noise; None stands for what must be estimated.
+    """What is known or assumed of a system's noise; what is ``UNKNOWN`` will be estimated.
 
-    ``sigma`` is a standard deviation in people, or one a group; ``groups`` (m,) gives the group
-    of each query, 0, 1, .... With ``wrong`` 0 every answer is believed.
+    ``sigma`` is a standard deviation in people, or one per group; ``groups`` (m,) gives the group
+    of each query, 0, 1, ..., None where all share one. ``offset`` is what all answers are off by,
+    ``wrong`` the share of answers that have nothing to do with their count. ``floor`` is the
+    lowest answer given and ``threshold`` that of suppression, None where there is none.
     """
 
-    sigma: float | tuple[float, ...] | None = None
-    offset: float | None = 0.0
-    wrong: float | None = 0.0
+    sigma: float | tuple[float, ...] | Unknown = UNKNOWN
+    offset: float | Unknown = 0.0
+    wrong: float | Unknown = 0.0
     groups: NDArray[np.int64] | None = None
     shape: Shape = Shape.GAUSSIAN
     floor: float | None = None
     threshold: Threshold | None = None
 
     def __post_init__(self) -> None:
-        scales = () if self.sigma is None else np.atleast_1d(self.sigma)
-        if any(not (np.isfinite(s) and s > 0) for s in scales):
-            raise InputError(f"sigma is {self.sigma}; it must be above 0")
-        if self.wrong is not None and not 0 <= self.wrong < 1:
+        scales = () if self.sigma is UNKNOWN else np.atleast_1d(self.sigma)
+        if any(not LEAST_SIGMA <= s <= LARGEST_SIGMA for s in scales):
+            raise InputError(
+                f"sigma is {self.sigma}; it must lie between {LEAST_SIGMA:g} and {LARGEST_SIGMA:g}"
+            )
+        if self.offset is not UNKNOWN and not np.isfinite(self.offset):
+            raise InputError(f"the offset is {self.offset:g}; it must be finite")
+        if self.wrong is not UNKNOWN and not 0 <= self.wrong < 1:
             raise InputError(f"the share of wrong answers is {self.wrong:g}; it lies in [0, 1)")
         if self.shape not in (Shape.GAUSSIAN, Shape.LAPLACE):
             raise InputError(
@@ -92,7 +113,7 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Values of all that a Noise may leave open: ``sigma`` (g,), ``offset``, ``wrong``."""
+    """Values of all that may be unknown of a Noise: ``sigma`` (g,), ``offset``, ``wrong``."""
 
     sigma: NDArray[np.float64]
     offset: float

@@ -23,8 +23,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.queries import Queries
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import Transcript
 from countleak.errors import InputError, ShapeError, SolverError
 
 
@@ -85,10 +84,10 @@ class Problem:
 
 
 class Program(Protocol):
-    """A way to turn queries and answers into a Problem."""
+    """A way to turn a transcript into a Problem."""
 
-    def problem(self, queries: Queries, answers: Answers) -> Problem:
-        """One row a released answer; suppressed ones say nothing here."""
+    def problem(self, transcript: Transcript) -> Problem:
+        """One row per released answer; suppressed ones say nothing here."""
         ...
 
 
@@ -98,8 +97,8 @@ class Dmt:
 
     integer: bool = False
 
-    def problem(self, queries: Queries, answers: Answers) -> Problem:
-        A, b = _released(queries, answers)
+    def problem(self, transcript: Transcript) -> Problem:
+        A, b = _released(transcript)
         return Problem(A, b, integer=self.integer)
 
 
@@ -114,10 +113,12 @@ class BoundedDmt:
     drop_nonpositive: bool = True
     integer: bool = False
 
-    def problem(self, queries: Queries, answers: Answers) -> Problem:
-        A, b = _released(queries, answers)
+    def problem(self, transcript: Transcript) -> Problem:
+        A, b = _released(transcript)
         if self.drop_nonpositive:
-            A, b = A[b > 0], b[b > 0]
+            # Judged by the answer itself: less known people's share it would be another selection.
+            positive = transcript.values[transcript.released] > 0
+            A, b = A[positive], b[positive]
             if not b.size:
                 raise InputError("no answer is positive; keep those that are not, too")
         return Problem(A, b, bound=self.bound, integer=self.integer)
@@ -137,22 +138,19 @@ class DiNi:
         if not self.sigma > 0:
             raise InputError(f"sigma is {self.sigma:g}; it must be above 0")
 
-    def problem(self, queries: Queries, answers: Answers) -> Problem:
-        A, b = _released(queries, answers)
+    def problem(self, transcript: Transcript) -> Problem:
+        A, b = _released(transcript)
         bound = self.multiplier * self.sigma
         return Problem(A, b, Objective.NONE, bound, integer=self.integer)
 
 
-def _released(queries: Queries, answers: Answers) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    if len(answers) and answers.query.max() >= len(queries):
-        raise ShapeError(f"an answer to query {answers.query.max()}, but {len(queries)} queries")
-    kept = answers.released
-    if not kept.any():
+def _released(transcript: Transcript) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    if not transcript.released.any():
         raise InputError(
             "no answer was released, so there is nothing to solve; suppressed answers can be read "
             "as 0"
         )
-    return queries.matrix[answers.query[kept]], answers.values[kept]
+    return transcript.A, transcript.b
 
 
 class Status(Enum):

@@ -1,7 +1,15 @@
-"""What a target answered, query by query, and the journal that keeps it as it comes."""
+"""What was asked and what came back.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+Targets answer in batches of ``Answers``, each with the positions it answers. A ``Transcript`` puts
+them beside the queries, row by row, and is all that a decoder sees. The ``Journal`` is its file.
+
+Where the secret is one of several values, every query is asked about each named value in turn:
+position ``v * m + i`` is query i of m, asked about value v.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.secrets import Secret
 from countleak.errors import InputError, ShapeError
 from countleak.files import (
     Record,
@@ -25,10 +34,10 @@ LARGEST = 1e10
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """k answers: ``query`` (k,) positions among the queries, ``values`` (k,) in people.
+    """k answers: ``query`` (k,) positions among the questions, ``values`` (k,) in people.
 
     ``released`` (k,) is False where the count was suppressed; its value is then NaN, so that
-    whoever forgets to ask notices.
+    whoever forgets to check notices.
     """
 
     query: NDArray[np.int64]
@@ -43,20 +52,14 @@ class Answers:
                 f"{self.query.size} positions, {self.values.size} values and "
                 f"{self.released.size} marks of release; an answer has one of each"
             )
-        # NaN compares false, so it is among the wrong ones.
-        wrong = np.flatnonzero(self.released & ~(np.abs(self.values) < LARGEST))
-        if wrong.size:
-            raise InputError(
-                f"the answer to query {self.query[wrong[0]]} is {self.values[wrong[0]]}, "
-                "expected a count; mark it suppressed or leave it out"
-            )
+        _check_values(self.query, self.values, self.released)
 
     def __len__(self) -> int:
         return self.query.size
 
     @classmethod
     def to_all(cls, values: NDArray[np.float64], released: NDArray[np.bool_] | None = None) -> Self:
-        """Answers to queries 0, 1, ..., m - 1, all released unless said."""
+        """Answers to queries 0, 1, ..., m - 1, all released unless stated."""
         released = np.ones(values.shape, dtype=np.bool_) if released is None else released
         return cls(np.arange(values.size), np.where(released, values, np.nan), released)
 
@@ -70,78 +73,227 @@ class Answers:
         order = np.argsort(query, kind="stable")
         repeated = query[order][1:][np.diff(query[order]) == 0]
         if repeated.size:
-            raise InputError(f"query {repeated[0]} is answered twice; keep one answer a query")
+            raise InputError(f"query {repeated[0]} is answered twice; keep one answer per query")
         return cls(query[order], values[order], released[order])
 
-    def suppressed_as(self, value: float) -> "Answers":
+    def only(self, positions: NDArray[np.int64]) -> "Answers":
+        """The answers to the queries at ``positions``."""
+        kept = np.isin(self.query, positions)
+        return Answers(self.query[kept], self.values[kept], self.released[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """m questions and what came back: row i of ``queries`` was answered ``values[i]``, in people.
+
+    ``released`` (m,) is False where the answer was suppressed; its value is then NaN. ``names`` are
+    the values of a secret that is one of several, and ``about`` (m,) says which of them a row
+    asked about; a bit and a number have no names. ``share`` (m,) is how much of each count belongs
+    to people known beforehand, who are not among the queries' people any more.
+    """
+
+    queries: Queries
+    values: NDArray[np.float64]
+    released: NDArray[np.bool_]
+    names: tuple[str, ...] = ()
+    about: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    share: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        m = len(self.queries)
+        for name in ("about", "share"):
+            if not getattr(self, name).size:
+                object.__setattr__(self, name, np.zeros(m, getattr(self, name).dtype))
+        for values in (self.values, self.released, self.about, self.share):
+            if values.shape != (m,):
+                raise ShapeError(f"{m} queries but {values.size} answers")
+        _check_values(np.arange(m), self.values, self.released)
+
+    @classmethod
+    def of(cls, queries: Queries, answers: Answers, names: tuple[str, ...] = ()) -> "Transcript":
+        """The answers beside their queries; ``names`` where they are about several values."""
+        if not len(answers):
+            raise InputError("there are no answers; ask at least one query")
+        about, row = np.divmod(answers.query, len(queries))
+        if about.max() > 0 and about.max() >= len(names):
+            raise ShapeError(
+                f"an answer to query {answers.query.max()}, but {len(queries)} queries"
+            )
+        everything = row.size == len(queries) and bool((np.diff(row) == 1).all())
+        taken = queries if everything else queries.take(row)
+        return cls(taken, answers.values, answers.released, names, about)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        suppressed = int((~self.released).sum())
+        people = self.ids.size
+        return f"<{len(self)} answers about {people} people, {suppressed} suppressed>"
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """The people asked about (n,)."""
+        return self.queries.ids
+
+    @cached_property
+    def A(self) -> NDArray[np.int8]:
+        """Whom the released answers weigh, one row per released answer."""
+        matrix = self.queries.matrix
+        return matrix if self.released.all() else matrix[self.released]
+
+    @cached_property
+    def b(self) -> NDArray[np.float64]:
+        """The released answers, less the share of people known beforehand."""
+        return (self.values - self.share)[self.released]
+
+    def take(self, rows: NDArray[np.int64]) -> "Transcript":
+        """Some rows, in that order."""
+        return Transcript(
+            self.queries.take(rows),
+            self.values[rows],
+            self.released[rows],
+            self.names,
+            self.about[rows],
+            self.share[rows],
+        )
+
+    def where(self, kept: NDArray[np.bool_]) -> "Transcript":
+        """The rows marked in ``kept`` (m,)."""
+        return self if kept.all() else self.take(np.flatnonzero(kept))
+
+    def by_value(self) -> dict[str, "Transcript | None"]:
+        """The rows about each value, by name; None where nothing was asked about it."""
+        parts: dict[str, Transcript | None] = {}
+        for v, name in enumerate(self.names):
+            rows = np.flatnonzero(self.about == v)
+            part = replace(self.take(rows), names=(), about=np.zeros(rows.size, np.int64))
+            parts[name] = part if rows.size else None
+        return parts
+
+    def suppressed_as(self, value: float) -> "Transcript":
         """Every suppressed count read as ``value``; the paper's code reads 0."""
         values = np.where(self.released, self.values, value)
-        return Answers(self.query, values, np.ones_like(self.released))
-
-    def to_some(self, positions: NDArray[np.int64]) -> "Answers":
-        """The answers to the queries at ``positions``, renumbered to match ``queries.take``."""
-        new = np.full(int(max(self.query.max(initial=-1), positions.max(initial=-1))) + 1, -1)
-        new[positions] = np.arange(positions.size)
-        kept = new[self.query] >= 0
-        return Answers(new[self.query][kept], self.values[kept], self.released[kept])
+        return replace(self, values=values, released=np.ones_like(self.released))
 
 
 class Journal:
-    """A file of answers that grows as they come in and knows which queries are still open.
+    """A file of answers that grows as they come in and knows which questions are still open.
 
-    ``system`` describes who answers, in words; a journal goes on with that system or not at all.
-    ``authorised_by`` is who allowed the questions, where someone had to.
+    ``secret`` is what is asked about, ``system`` describes who answers, in words; a journal is
+    resumed with both or not at all. ``authorised_by`` is who allowed the questions, where someone
+    had to. The file is not there before the first answer.
     """
 
-    def __init__(self, path: Path, queries: Queries, system: str, authorised_by: str | None = None):
-        """Open or start the journal of ``queries`` to ``system`` at ``path``."""
-        self.path = path
-        self._open = np.ones(len(queries), dtype=np.bool_)
+    def __init__(
+        self,
+        path: Path,
+        queries: Queries,
+        secret: Secret,
+        system: str,
+        authorised_by: str | None = None,
+    ):
+        """Open the journal at ``path``, or prepare to start it; nothing is written yet."""
+        self.path, self.queries, self.secret = path, queries, secret
+        self._header: Record = {
+            "plan": queries.digest,
+            "queries": len(queries),
+            "secret": str(secret),
+            "system": system,
+            **({} if authorised_by is None else {"authorised_by": authorised_by}),
+        }
+        self._open = np.ones(len(queries) * len(secret.conditions), dtype=np.bool_)
+        self._answers = Answers.join([])
+        # A line cut off by a kill is dropped before the first append, not by looking.
+        self._whole = False
         if path.exists():
             records = read_records(path, "answers", drop_torn=True)
             _check_plan(records, queries)
-            if records.header.get("system") != system:
-                raise records.fault(
-                    1,
-                    f"these answers came from {records.header.get('system')!r}, not from "
-                    f"{system!r}; name a new file",
-                )
-            if records.header.get("authorised_by") != authorised_by:
-                raise records.fault(
-                    1,
-                    f"these answers were authorised by {records.header.get('authorised_by')!r}, "
-                    f"not by {authorised_by!r}; name a new file",
-                )
-            self._open[_parse_answers(records, len(queries)).query] = False
-            mend_journal(path)
-        else:
-            header = {"plan": queries.digest, "queries": len(queries), "system": system}
-            header |= {} if authorised_by is None else {"authorised_by": authorised_by}
-            start_journal(path, "answers", header)
+            for name in ("secret", "system", "authorised_by"):
+                if records.header.get(name) != self._header.get(name):
+                    raise records.fault(
+                        1,
+                        f"these answers have {name.replace('_', ' ')} "
+                        f"{records.header.get(name)!r}, not {self._header.get(name)!r}; name a "
+                        "new file",
+                    )
+            self._answers = _parse_answers(records, len(queries), secret.names)
+            self._open[self._answers.query] = False
 
-    def open_queries(self) -> NDArray[np.int64]:
-        """Positions of the queries that have no answer yet."""
+    def open_questions(self) -> NDArray[np.int64]:
+        """Positions of the questions that have no answer yet."""
         return np.flatnonzero(self._open)
+
+    @property
+    def answers(self) -> Answers:
+        """All answers so far."""
+        return self._answers
 
     def append(self, batch: Answers) -> None:
         """Add a batch; it is on disk when this returns."""
         if not self._open[batch.query].all():
-            raise InputError(f"{self.path}: a query was answered twice; keep one answer a query")
-        append_records(self.path, (_record(*answer) for answer in _rows(batch)))
+            raise InputError(f"{self.path}: a query was answered twice; keep one answer per query")
+        if not self.path.exists():
+            start_journal(self.path, "answers", self._header)
+        elif not self._whole:
+            mend_journal(self.path)
+        self._whole = True
+        append_records(self.path, self._records(batch))
         self._open[batch.query] = False
+        self._answers = Answers.join([self._answers, batch])
 
+    def transcript(self) -> Transcript:
+        """The answers so far beside their queries."""
+        return Transcript.of(self.queries, self._answers, self.secret.names)
 
-def read_answers(path: Path, queries: Queries, *, partial: bool = False) -> Answers:
-    """The answers of a journal to ``queries``: to all of them, unless ``partial`` ones will do."""
-    records = read_records(path, "answers")
-    _check_plan(records, queries)
-    answers = _parse_answers(records, len(queries))
-    if len(answers) != len(queries) and not partial:
-        raise InputError(
-            f"{path}: {len(answers)} answers to {len(queries)} queries; run `countleak ask` again "
-            "to finish, or pass --partial"
+    def _records(self, batch: Answers) -> Iterator[Record]:
+        rows = zip(
+            batch.query.tolist(), batch.values.tolist(), batch.released.tolist(), strict=True
         )
-    return answers
+        for position, value, released in rows:
+            about, query = divmod(position, len(self.queries))
+            yield {
+                "query": query,
+                **({"value": self.secret.names[about]} if self.secret.names else {}),
+                **({"answer": _short(value)} if released else {"suppressed": True}),
+            }
+
+
+def read_transcript(path: str | Path, queries: Queries, *, partial: bool = False) -> Transcript:
+    """The answers of a journal to ``queries``: to all of them, unless ``partial`` ones will do."""
+    from countleak.attack.secrets import parse_secret
+
+    records = read_records(Path(path), "answers")
+    _check_plan(records, queries)
+    described = records.header.get("secret")
+    if not isinstance(described, str):
+        raise records.fault(1, "the header names no secret; run `countleak ask` again")
+    secret = parse_secret(described)
+    answers = _parse_answers(records, len(queries), secret.names)
+    expected = len(queries) * len(secret.conditions)
+    if len(answers) != expected and not partial:
+        raise InputError(
+            f"{path}: {len(answers)} answers to {expected} questions; run `countleak ask` again "
+            "to finish, or accept partial answers"
+        )
+    return Transcript.of(queries, answers, secret.names)
+
+
+def read_secret(path: str | Path) -> str:
+    """The secret that the answers of a journal are about, as text."""
+    return str(read_records(Path(path), "answers", drop_torn=True).header.get("secret"))
+
+
+def _check_values(
+    query: NDArray[np.int64], values: NDArray[np.float64], released: NDArray[np.bool_]
+) -> None:
+    # NaN compares false, so it is among the wrong ones.
+    wrong = np.flatnonzero(released & ~(np.abs(values) < LARGEST))
+    if wrong.size:
+        raise InputError(
+            f"the answer to query {query[wrong[0]]} is {values[wrong[0]]}, expected a count; mark "
+            "it suppressed or leave it out"
+        )
 
 
 def _check_plan(records: Records, queries: Queries) -> None:
@@ -151,20 +303,18 @@ def _check_plan(records: Records, queries: Queries) -> None:
         )
 
 
-def _parse_answers(records: Records, total: int) -> Answers:
+def _parse_answers(records: Records, m: int, names: tuple[str, ...]) -> Answers:
     seen: dict[int, int] = {}
     values = []
     for line, record in records.lines:
-        position, value = record.get("query"), record.get("answer")
-        if not isinstance(position, int) or not 0 <= position < total:
-            raise records.fault(
-                line, f"query is {position!r}, expected a position from 0 to {total - 1}"
-            )
+        position = _position(records, line, record, m, names)
         if position in seen:
             raise records.fault(
-                line, f"query {position} was answered on line {seen[position]}; remove one of them"
+                line,
+                f"query {position % m} was answered on line {seen[position]}; remove one of them",
             )
         seen[position] = line
+        value = record.get("answer")
         if record.get("suppressed") is True:
             values.append(np.nan)
         elif isinstance(value, int | float) and value is not True and abs(value) < LARGEST:
@@ -181,13 +331,15 @@ def _parse_answers(records: Records, total: int) -> Answers:
     )
 
 
-def _rows(batch: Answers) -> Iterable[tuple[int, float, bool]]:
-    return zip(batch.query.tolist(), batch.values.tolist(), batch.released.tolist(), strict=True)
-
-
-def _record(query: int, value: float, released: bool) -> Record:
-    answer: dict[str, Any] = {"answer": _short(value)} if released else {"suppressed": True}
-    return {"query": query, **answer}
+def _position(records: Records, line: int, record: Record, m: int, names: tuple[str, ...]) -> int:
+    query, about = record.get("query"), record.get("value")
+    if type(query) is not int or not 0 <= query < m:
+        raise records.fault(line, f"query is {query!r}, expected a position from 0 to {m - 1}")
+    if not names:
+        return query
+    if about not in names:
+        raise records.fault(line, f"value is {about!r}, expected one of {', '.join(names)}")
+    return names.index(about) * m + query
 
 
 def _short(value: float) -> int | float:

@@ -1,18 +1,21 @@
-"""The people under attack: their ids, what is known of them, and the bit each keeps secret."""
+"""The people under audit: their ids, what is known of them, and what each keeps secret."""
 
 import csv
 import operator
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.errors import InputError, ShapeError
+from countleak.attack.queries.ids import are_integers, id_array, id_list
+from countleak.attack.secrets import Bit, Category, Number, Secret, parse_secret
+from countleak.errors import InputError, MissingExtra, ShapeError
 from countleak.files import read_text, replacing
 
 COMPARISONS = {
@@ -23,61 +26,33 @@ COMPARISONS = {
     "<": operator.lt,
     ">": operator.gt,
 }
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A yes-no question about a person: ``column`` ``comparison`` ``value``."""
-
-    column: str
-    comparison: str
-    value: str
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """The condition written ``status = 'C'`` or ``amount >= 5000``."""
-        match = re.fullmatch(r"\s*(\w+)\s*(=|<>|<=|>=|<|>)\s*('[^']*'|[^\s'\"]+)\s*", text)
-        if not match:
-            raise InputError(
-                f"condition {text!r} cannot be read; write it like status = 'C' or amount >= 5000"
-            )
-        column, comparison, value = match.groups()
-        return cls(column, comparison, value.strip("'"))
-
-    def __str__(self) -> str:
-        quoted = self.value if re.fullmatch(r"-?\d+(\.\d+)?", self.value) else f"'{self.value}'"
-        return f"{self.column} {self.comparison} {quoted}"
-
-
-@dataclass(frozen=True)
-class Total:
-    """A number of each person that a system adds up: ``column``."""
-
-    column: str
-
-    def __str__(self) -> str:
-        return self.column
+# A column with more values than this is no category: each value is a question per query.
+MOST_VALUES = 50
 
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """n people: ``ids`` (n,), ascending and unique, and named ``columns``, each (n,)."""
+    """n people: ``ids`` (n,), unique and in order, and named ``columns``, each (n,).
 
-    ids: NDArray[np.int64]
+    ``id_column`` names the column of the ids, or the columns of a composite key, whose ids are
+    tuples. ``table`` is what a table of these people is called.
+    """
+
+    ids: NDArray[Any]
     columns: Mapping[str, NDArray[Any]]
-    id_column: str = "client_id"
+    id_column: str | tuple[str, ...] = "client_id"
+    table: str = "people"
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[^\W\d]\w*", self.id_column):
-            raise InputError(f"id column {self.id_column!r} cannot stand in SQL; rename it")
         if self.ids.size < 2:
             raise InputError(
                 f"{self.ids.size} people, but a reconstruction needs at least 2; check the file "
                 "or widen the id range"
             )
-        if (np.diff(self.ids) == 0).any():
-            raise InputError("an id occurs more than once; keep one row a person")
-        if (np.diff(self.ids) < 0).any():
+        ids = id_list(self.ids)
+        if len(set(ids)) < len(ids):
+            raise InputError("an id occurs more than once; keep one row per person")
+        if any(a > b for a, b in pairwise(ids)):  # type: ignore[operator]
             raise InputError("the ids are not in ascending order; sort the people by id")
         for name, values in self.columns.items():
             if values.shape != self.ids.shape:
@@ -85,6 +60,23 @@ class People:
 
     def __len__(self) -> int:
         return self.ids.size
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} people with {', '.join(self.columns) or 'ids only'}>"
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The id columns."""
+        return (self.id_column,) if isinstance(self.id_column, str) else self.id_column
+
+    @property
+    def all_columns(self) -> dict[str, NDArray[Any]]:
+        """The id columns and all others, as a table has them."""
+        if isinstance(self.id_column, str):
+            return {self.id_column: self.ids, **self.columns}
+        parts = zip(*self.ids.tolist(), strict=True)
+        keys = {name: np.array(values) for name, values in zip(self.id_column, parts, strict=True)}
+        return {**keys, **self.columns}
 
     def column(self, name: str) -> NDArray[Any]:
         """The values (n,) of a column."""
@@ -94,32 +86,68 @@ class People:
             )
         return self.columns[name]
 
-    def numbers(self, total: Total) -> NDArray[np.float64]:
-        """The numbers (n,) that a total adds up."""
-        values = self.column(total.column)
-        if values.dtype.kind not in "iuf":
-            raise InputError(f"{total.column} holds words, like {values[0]}; only numbers add up")
+    def named(self, secret: str | Secret) -> Secret:
+        """The secret with all it needs: a category without values gets those of its column."""
+        secret = parse_secret(secret) if isinstance(secret, str) else secret
+        if not isinstance(secret, Category) or secret.values or secret.column not in self.columns:
+            return secret
+        values = sorted(
+            {value for value in self.column(secret.column).tolist() if value is not None}
+        )
+        if len(values) > MOST_VALUES:
+            raise InputError(
+                f"{secret.column} has {len(values)} values, too many to ask about each; for "
+                f"numbers write sum({secret.column}), or name the values of interest"
+            )
+        return replace(secret, values=tuple(values))
+
+    def truth(self, secret: str | Secret) -> NDArray[Any]:
+        """What is true of everyone (n,): bits, names of values, or numbers, as the secret is."""
+        secret = self.named(secret)
+        if isinstance(secret, Number):
+            return self._numbers(secret)
+        if isinstance(secret, Category):
+            return self._names(secret)
+        return self._bits(secret)
+
+    def _numbers(self, number: Number) -> NDArray[np.float64]:
+        values = self.column(number.column)
+        if values.dtype.kind not in "iufb":
+            raise InputError(f"{number.column} holds text, like {values[0]}; only numbers add up")
         return values.astype(np.float64)
 
-    def secret(self, condition: Condition) -> NDArray[np.int8]:
-        """Bits (n,): 1 where the condition holds."""
-        values = self.column(condition.column)
-        value: str | float = condition.value
-        if values.dtype.kind in "iuf":
+    def _names(self, category: Category) -> NDArray[np.str_]:
+        values = np.array([str(value) for value in self.column(category.column).tolist()])
+        strangers = np.setdiff1d(values, category.names)
+        if strangers.size and not category.open:
+            raise InputError(
+                f"{category}: somebody has {strangers[0]!r}; name it too, or end the list with ..."
+            )
+        return np.where(np.isin(values, category.names), values, category.names[-1])
+
+    def _bits(self, bit: Bit) -> NDArray[np.int8]:
+        column, comparison, value = bit.parts
+        values = self.column(column)
+        present = np.array([value is not None for value in values.tolist()])
+        if values.dtype.kind in "iufb":
             try:
-                value = float(condition.value)
+                value = float(value)
             except ValueError:
                 raise InputError(
-                    f"{condition}: the values of {condition.column} are numbers, like {values[0]}"
+                    f"{bit}: the values of {column} are numbers, like {values[0]}"
                 ) from None
-        bits = np.asarray(COMPARISONS[condition.comparison](values, value), dtype=np.int8)
+        else:
+            value, values = str(value), np.where(present, values, "").astype(np.str_)
+        bits = np.asarray(COMPARISONS[comparison](values, value) & present, dtype=np.int8)
         if not bits.any():
             seen = ", ".join(str(v) for v in np.unique(values)[:6])
-            raise InputError(f"{condition} holds for nobody; {condition.column} takes {seen} ...")
+            raise InputError(f"{bit} holds for nobody; {column} takes {seen} ...")
         return bits
 
     def between(self, low: int, high: int) -> "People":
         """The people whose ids lie in [low, high]."""
+        if not are_integers(self.ids):
+            raise InputError("only whole-number ids have a range; choose the people another way")
         kept = (self.ids >= low) & (self.ids <= high)
         if kept.sum() < 2:
             raise InputError(
@@ -127,74 +155,128 @@ class People:
                 f"{self.ids.min()} to {self.ids.max()}, widen the range"
             )
         columns = {name: values[kept] for name, values in self.columns.items()}
-        return People(self.ids[kept], columns, self.id_column)
+        return replace(self, ids=self.ids[kept], columns=columns)
 
-    def write_csv(self, path: Path) -> None:
+    def write_csv(self, path: str | Path) -> None:
         """Write ids and columns as CSV."""
-        with replacing(path) as file:
+        with replacing(Path(path)) as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([self.id_column, *self.columns])
-            columns = [values.tolist() for values in self.columns.values()]
-            writer.writerows(zip(self.ids.tolist(), *columns, strict=True))
+            columns = self.all_columns
+            writer.writerow(columns)
+            writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
 
 
-def read_people(path: Path, id_column: str | None = None) -> People:
-    """The people of a CSV file with a header line; the id column is the first unless named."""
-    rows = _read_rows(path)
-    if not rows or not any(rows[0][1]):
-        raise InputError(f"{path}: the file is empty, expected CSV with a header line")
-    names = [name.strip() for name in rows[0][1]]
-    id_column = id_column or names[0]
-    if len(set(names)) < len(names):
-        raise InputError(f"{path} line 1: two columns have the same name; rename one")
-    if id_column not in names:
-        raise InputError(
-            f"{path} line 1: there is no column {id_column!r}; the columns are {', '.join(names)}"
-        )
-    lines: dict[int, int] = {}
-    for number, row in rows[1:]:
-        if len(row) != len(names):
-            raise InputError(
-                f"{path} line {number}: {len(row)} fields where the header has {len(names)}; "
-                "mend the line (is the file cut off?)"
-            )
-        person = _identifier(path, number, row[names.index(id_column)])
+def people_of(frame: Any, id_column: str | tuple[str, ...], table: str = "people") -> People:
+    """The people of a pandas or polars frame, one row per person."""
+    try:
+        import narwhals as nw
+    except ImportError:
+        raise MissingExtra("a frame of people", "frames") from None
+
+    data = nw.from_native(frame, eager_only=True)
+    columns = {name: _column(data[name].to_list()) for name in data.columns}
+    return _people(columns, id_column, table)
+
+
+def read_people(path: str | Path, id_column: str | None = None) -> People:
+    """The people of a CSV file with a header line; the id column is the first unless named.
+
+    A composite key is written as its columns with commas between.
+    """
+    names, rows = read_table(path)
+    chosen = _key(names, id_column, path)
+    for number, row in rows:
+        for name in chosen:
+            if not row[names.index(name)]:
+                raise InputError(f"{path} line {number}: the id is empty; fill it in")
+    lines: dict[tuple[str, ...], int] = {}
+    for number, row in rows:
+        person = tuple(row[names.index(name)] for name in chosen)
         if person in lines:
             raise InputError(
-                f"{path} line {number}: id {person} stood on line {lines[person]} already; "
-                "keep one row a person"
+                f"{path} line {number}: id {', '.join(person)} is a duplicate of line "
+                f"{lines[person]}; keep one row per person"
             )
         lines[person] = number
     if len(lines) < 2:
         raise InputError(f"{path}: {len(lines)} people, but a reconstruction needs at least 2")
-    ids = np.array(list(lines), dtype=np.int64)
-    order = np.argsort(ids)
     columns = {
-        name: _typed([row[position].strip() for _, row in rows[1:]])[order]
-        for position, name in enumerate(names)
-        if name != id_column
+        name: (_ids if name in chosen else _typed)([row[at] for _, row in rows])
+        for at, name in enumerate(names)
     }
-    return People(ids[order], columns, id_column)
+    key = chosen if len(chosen) > 1 else chosen[0]
+    return _people(columns, key, Path(path).stem)
 
 
-def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not blank, each with the line it ends on."""
-    reader = csv.reader(StringIO(read_text(path)), strict=True)
+def read_known(path: str | Path) -> dict[Any, Any]:
+    """What a CSV file says of people known beforehand: an id and a value per line."""
+    names, rows = read_table(path)
+    if len(names) != 2:
+        raise InputError(f"{path}: {len(names)} columns, expected an id and a value")
+    ids, values = _ids([row[0] for _, row in rows]), _typed([row[1] for _, row in rows])
+    known = dict(zip(id_list(ids), values.tolist(), strict=True))
+    if len(known) < len(rows):
+        raise InputError(f"{path}: an id is a duplicate; keep one line per person")
+    return known
+
+
+def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The names of a CSV file's columns, and its rows, each with the line it ends on."""
+    reader = csv.reader(StringIO(read_text(Path(path))), strict=True)
     try:
-        return [(reader.line_num, row) for row in reader if row]
+        rows = [(reader.line_num, [part.strip() for part in row]) for row in reader if row]
     except csv.Error as error:
         raise InputError(
-            f"{path} line {reader.line_num}: not CSV ({error}); mend the line"
+            f"{path} line {reader.line_num}: not CSV ({error}); fix the line"
         ) from None
+    if not rows or not any(rows[0][1]):
+        raise InputError(f"{path}: the file is empty, expected CSV with a header line")
+    names = rows[0][1]
+    if len(set(names)) < len(names):
+        raise InputError(f"{path} line 1: two columns have the same name; rename one")
+    for number, row in rows[1:]:
+        if len(row) != len(names):
+            raise InputError(
+                f"{path} line {number}: {len(row)} fields where the header has {len(names)}; "
+                "fix the line (is the file cut off?)"
+            )
+    return names, rows[1:]
 
 
-def _identifier(path: Path, number: int, text: str) -> int:
-    if not re.fullmatch(r"\s*-?[0-9]{1,15}\s*", text):
-        raise InputError(
-            f"{path} line {number}: id is {text[:20]!r}, expected a whole number of at most 15 "
-            "digits"
-        )
-    return int(text)
+def _key(names: list[str], id_column: str | None, path: str | Path) -> tuple[str, ...]:
+    """The id columns: the first, the one named, or those named with commas between."""
+    if id_column is None or id_column in names:
+        return (id_column or names[0],)
+    chosen = tuple(part.strip() for part in id_column.split(","))
+    for name in chosen:
+        if name not in names:
+            raise InputError(
+                f"{path} line 1: there is no column {name!r}; the columns are {', '.join(names)}"
+            )
+    return chosen
+
+
+def _people(
+    columns: dict[str, NDArray[Any]], id_column: str | tuple[str, ...], table: str
+) -> People:
+    """People from columns, of which some are the key, in the order of their ids."""
+    key = (id_column,) if isinstance(id_column, str) else tuple(id_column)
+    if missing := [name for name in key if name not in columns]:
+        raise InputError(f"there is no column {missing[0]!r}; the columns are {', '.join(columns)}")
+    parts = [columns[name].tolist() for name in key]
+    ids = parts[0] if len(key) == 1 else list(zip(*parts, strict=True))
+    array = id_array(ids)
+    plain = id_list(array)
+    order = sorted(range(len(plain)), key=plain.__getitem__)
+    rest = {name: values[order] for name, values in columns.items() if name not in key}
+    return People(array[order], rest, key[0] if len(key) == 1 else key, table)
+
+
+def _ids(values: list[str]) -> NDArray[Any]:
+    """Ids as whole numbers where all are written as such, else as text."""
+    if all(re.fullmatch(r"0|-?[1-9][0-9]*", value) for value in values):
+        return id_array(map(int, values))
+    return id_array(values)
 
 
 def _typed(values: list[str]) -> NDArray[Any]:
@@ -207,6 +289,15 @@ def _typed(values: list[str]) -> NDArray[Any]:
         if np.isfinite(column).all():
             return column
     return np.array(values, dtype=np.str_)
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    """A column of a frame: numbers or text, and Python objects where something is missing."""
+    if any(value is None or value != value for value in values):
+        column = np.empty(len(values), dtype=object)
+        column[:] = [None if value is None or value != value else value for value in values]
+        return column
+    return np.array(values)
 
 
 # Shares of the loan statuses A-D in the bank that the paper attacked.
@@ -223,16 +314,12 @@ def generated_bank(seed: int = 0) -> People:
     ids = np.sort(np.concatenate([[2, 13971], inner]))
     duration = rng.choice([12, 24, 36, 48, 60], size=ids.size)
     payment = np.round(rng.lognormal(8.2, 0.5, size=ids.size))
-    return People(
-        ids,
-        {
-            "status": rng.choice(
-                list(STATUS_SHARES), size=ids.size, p=list(STATUS_SHARES.values())
-            ),
-            "amount": (payment * duration).astype(np.int64),
-            "duration": duration.astype(np.int64),
-        },
-    )
+    columns = {
+        "status": rng.choice(list(STATUS_SHARES), size=ids.size, p=list(STATUS_SHARES.values())),
+        "amount": (payment * duration).astype(np.int64),
+        "duration": duration.astype(np.int64),
+    }
+    return People(ids, columns, "client_id", "loans")
 
 
 def generated_census(n: int, seed: int = 0) -> People:
@@ -240,4 +327,4 @@ def generated_census(n: int, seed: int = 0) -> People:
     if not 2 <= n <= 10_000_000:
         raise InputError(f"a census of {n} people; it can have from 2 to 10 million")
     rng = np.random.default_rng([seed, 1000])
-    return People(np.arange(1000, 1000 + n), {"sex": rng.integers(0, 2, size=n)}, "uid")
+    return People(np.arange(1000, 1000 + n), {"sex": rng.integers(0, 2, size=n)}, "uid", "census")

@@ -1,93 +1,70 @@
-"""The whole attack, in the order it happens."""
+"""The whole audit, in the order it happens: ask, decode, score.
+
+Most of countleak is imported inside the functions: the package binds ``audit`` when it is imported,
+and importing it should cost no more than that.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from countleak.attack.decoders import Decoder, Guess
-from countleak.attack.decoders.automatic import Automatic
-from countleak.attack.decoders.rounding import Rounding
-from countleak.attack.design import Goal, Information, believe, choose
-from countleak.attack.queries import Queries
-from countleak.attack.transcript import Answers, Journal, read_answers
-from countleak.audit.targets import Target
 from countleak.errors import InputError
 
+if TYPE_CHECKING:
+    from countleak.attack.decoders import Decoder
+    from countleak.attack.design import Goal
+    from countleak.attack.guess import Guess
+    from countleak.attack.queries import Queries
+    from countleak.attack.secrets import Secret
+    from countleak.attack.transcript import Journal, Transcript
+    from countleak.audit.people import People
+    from countleak.audit.result import AuditResult
+    from countleak.audit.targets import Target
+    from countleak.audit.targets.simulated import Mechanism
+
 # No noise is smaller than that of rounding to whole people.
-LEAST_SIGMA = 0.3
+ROUNDING_SD = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """Everything an attack saw and concluded, one field a stage."""
+    """What an attack saw and what it concluded."""
 
-    queries: Queries
-    answers: Answers
-    guess: Guess
-
-
-def reconstruct(
-    queries: Queries, target: Target, *, decoder: Decoder | None = None
-) -> Reconstruction:
-    """Ask, decode. The truth stays with whoever calls ``score`` on the guess."""
-    answers = ask(queries, target)
-    guess = (decoder or Rounding()).decode(queries, answers)
-    return Reconstruction(queries, answers, guess)
-
-
-def ask(queries: Queries, target: Target) -> Answers:
-    """The target's answers to every query."""
-    return Answers.join(target.answer(queries, np.arange(len(queries))))
-
-
-def ask_into(
-    path: Path,
-    queries: Queries,
-    target: Target,
-    system: str,
-    progress: Callable[[int], None] = lambda k: None,
-    *,
-    limit: int | None = None,
-    authorised_by: str | None = None,
-) -> Answers:
-    """The same, journalled at ``path`` as answers come in; goes on where a journal stopped.
-
-    ``system`` describes the target and stands in the journal, which is not continued with any
-    other. ``progress`` hears how many answers each batch brought, those of the journal first. With
-    a ``limit`` at most so many queries are asked, and some may stay open.
-    """
-    journal = Journal(path, queries, system, authorised_by)
-    still_open = journal.open_queries()
-    progress(len(queries) - still_open.size)
-    still_open = still_open[:limit]
-    batches: Iterator[Answers] = target.answer(queries, still_open) if still_open.size else iter(())
-    for batch in batches:
-        journal.append(batch)
-        progress(len(batch))
-    return read_answers(path, queries, partial=limit is not None)
+    transcript: "Transcript"
+    guess: "Guess"
 
 
 @dataclass(frozen=True)
-class Adaptive:
-    """How to ask a pool of queries bit by bit: a ``first`` batch at random, then chosen ones.
+class Keeping:
+    """Where an audit keeps its files, and what they say of it: who answered, and who allowed it."""
 
-    Asking stops as soon as the confidence (see ``confidence``) is ``until``, or after ``most``
-    queries. Without a ``goal`` every batch is drawn at random. ``seed`` is that of the draws.
+    folder: Path
+    system: str
+    authorised_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a pool of queries is asked: all at once, unless chosen batch by batch.
+
+    At most ``most`` questions are asked. With ``until`` asking stops as soon as that share of the
+    guesses is expected to be right, looked at after a ``first`` batch and after every further
+    ``batch``, which is chosen by ``goal``, or drawn at random without one. ``seed`` is that of the
+    draws.
     """
 
-    until: float = 0.99
+    most: int | None = None
+    until: float | None = None
     first: int = 100
     batch: int = 50
-    most: int | None = None
-    goal: Goal | None = field(default_factory=Information)
-    decoder: Decoder = field(default_factory=Automatic)
+    goal: "Goal | None" = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.5 < self.until <= 1:
+        if self.until is not None and not 0.5 < self.until <= 1:
             raise InputError(f"until is {self.until:g}; choose a confidence above 0.5, at most 1")
         for name, value in (("first", self.first), ("batch", self.batch), ("most", self.most)):
             if value is not None and value < 1:
@@ -96,78 +73,196 @@ class Adaptive:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What was concluded after some answers, and how sure it is."""
+    """What was concluded after some answers, how sure it is, and whether that is enough."""
 
-    answers: Answers
-    guess: Guess
-    confidence: float
+    transcript: "Transcript"
+    guess: "Guess"
     reached: bool
 
+    @property
+    def confidence(self) -> float:
+        """The share of guesses expected to be right."""
+        return self.guess.expected_right
 
-def audit_adaptively(
-    pool: Queries,
-    target: Target,
-    how: Adaptive | None = None,
-    journal: Journal | None = None,
-    progress: Callable[[int], None] = lambda asked: None,
+
+def audit(
+    people: Any,
+    *,
+    secret: "str | Secret",
+    target: "Target | Mechanism",
+    id: str | tuple[str, ...] | None = None,
+    queries: "Queries | int | None" = None,
+    asking: Asking | None = None,
+    keeping: Keeping | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> "AuditResult":
+    """Ask a target about people, decode its answers, and compare with the truth where it is known.
+
+    ``people`` is a People, or a pandas or polars frame whose column ``id`` tells people apart. A
+    ``target`` that is a mechanism, such as ``Gaussian(4.0)``, is simulated over them. ``queries``
+    are the questions, or how many; ``progress`` hears how many of how many are answered.
+    """
+    from countleak.audit.people import People, people_of
+    from countleak.audit.result import AuditResult
+    from countleak.audit.scores import score
+    from countleak.audit.targets import Target
+    from countleak.audit.targets.simulated import Simulated
+
+    if not isinstance(people, People):
+        if id is None:
+            raise InputError("name the column that tells people apart, like id='client_id'")
+        people = people_of(people, id)
+    named = people.named(secret)
+    truth = people.truth(named) if named.column in people.columns else None
+    system = target if isinstance(target, Target) else Simulated(people, named, target)
+    asking = asking or Asking()
+    if queries is None or isinstance(queries, int):
+        queries = default_queries(people, queries, asking.seed)
+    journal = None if keeping is None else _journal(keeping, queries, named)
+    steps = tuple(ask_in_steps(queries, system, named, asking, journal, progress))
+    guess = steps[-1].guess
+    if keeping is not None:
+        from countleak.attack.guess_file import write_guess
+
+        write_guess(keeping.folder / "guess.jsonl", guess, named)
+    return AuditResult(people, named, steps, None if truth is None else score(guess, truth))
+
+
+def default_queries(people: "People", count: int | None = None, seed: int = 0) -> "Queries":
+    """``count`` digit queries where the ids allow them, else random subsets; 3500 or 1000."""
+    from countleak.attack.queries.digits import digit_queries
+    from countleak.attack.queries.ids import are_integers
+    from countleak.attack.queries.subsets import random_subsets
+
+    rng = np.random.default_rng([seed, 1])
+    if are_integers(people.ids) and 1 <= people.ids.min() <= people.ids.max() <= 10**12:
+        pool = digit_queries(people.ids)
+        if count is None or count == len(pool):
+            return pool
+        if count < len(pool):
+            return pool.take(np.sort(rng.choice(len(pool), size=count, replace=False)))
+    return random_subsets(people.ids, 1000 if count is None else count, rng)
+
+
+def reconstruct(
+    queries: "Queries",
+    target: "Target",
+    *,
+    secret: "str | Secret | None" = None,
+    decoder: "Decoder | None" = None,
+) -> Reconstruction:
+    """Ask everything, decode. The truth stays with whoever calls ``score`` on the guess."""
+    from countleak.attack.decoders.auto import AutoDecoder, decoder_for
+    from countleak.attack.secrets import parse_secret
+
+    secret = parse_secret(secret) if isinstance(secret, str) else secret
+    transcript = ask(queries, target, secret)
+    chosen = decoder or (AutoDecoder() if secret is None else decoder_for(secret))
+    return Reconstruction(transcript, chosen.decode(transcript))
+
+
+def ask(queries: "Queries", target: "Target", secret: "Secret | None" = None) -> "Transcript":
+    """The target's answers to every query; of a ``secret`` of several values, about each."""
+    from countleak.attack.transcript import Answers, Transcript
+
+    count = 1 if secret is None else len(secret.conditions)
+    answers = Answers.join(target.answer(queries, np.arange(count * len(queries))))
+    return Transcript.of(queries, answers, () if secret is None else secret.names)
+
+
+def ask_into(
+    journal: "Journal",
+    target: "Target",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    limit: int | None = None,
+) -> "Transcript":
+    """The same, kept in a journal as answers come in; resumes where the journal stopped.
+
+    ``progress`` hears how many of how many are answered. With a ``limit`` at most so many are
+    asked, and some may stay open.
+    """
+    remaining = journal.open_questions()
+    total = remaining.size + len(journal.answers)
+    progress(len(journal.answers), total)
+    remaining = remaining[:limit]
+    for batch in target.answer(journal.queries, remaining) if remaining.size else ():
+        journal.append(batch)
+        progress(len(journal.answers), total)
+    return journal.transcript()
+
+
+def ask_in_steps(
+    pool: "Queries",
+    target: "Target",
+    secret: "Secret",
+    asking: Asking | None = None,
+    journal: "Journal | None" = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Step]:
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
     The last step has ``reached`` the wanted confidence or had nothing more to ask. A ``journal``
-    of the pool keeps the answers; those it holds already are not asked again. ``progress`` hears
-    how many queries are answered.
+    of the pool keeps the answers; those it holds already are not asked again.
     """
-    how = how or Adaptive()
-    answers = Answers.join([])
-    if journal is not None:
-        answers = read_answers(journal.path, pool, partial=True)
-    most = min(len(pool), how.most or len(pool))
-    order = np.random.default_rng([how.seed, 11]).permutation(len(pool))
-    progress(len(answers))
-    wanted = order[: min(how.first, most)]
+    from countleak.attack.decoders.auto import decoder_for
+    from countleak.attack.transcript import Answers, Transcript
+
+    asking = asking or Asking()
+    decoder = decoder_for(secret, asking.seed)
+    answers = Answers.join([]) if journal is None else journal.answers
+    count = len(pool) * len(secret.conditions)
+    most = min(count, asking.most or count)
+    order = np.random.default_rng([asking.seed, 11]).permutation(count)
+    progress(len(answers), most)
+    wanted = order[: most if asking.until is None else min(asking.first, most)]
     # A journal that holds more has been past the first batch.
     batch = wanted[~np.isin(wanted, answers.query)] if len(answers) < wanted.size else wanted[:0]
     while True:
-        for part in target.answer(pool, batch) if batch.size else iter(()):
+        for part in target.answer(pool, batch) if batch.size else ():
             if journal is not None:
                 journal.append(part)
             answers = Answers.join([answers, part])
-            progress(len(answers))
-        step = _conclude(pool, answers, how)
-        yield step
-        if step.reached or len(answers) >= most:
+            progress(len(answers), most)
+        transcript = Transcript.of(pool, answers, secret.names)
+        guess = decoder.decode(transcript)
+        reached = asking.until is not None and guess.expected_right >= asking.until
+        yield Step(transcript, guess, reached)
+        if reached or len(answers) >= most:
             return
-        candidates = order[~np.isin(order, answers.query)]
-        size = min(how.batch, most - len(answers))
-        batch = candidates[:size]
-        if how.goal is not None:
-            asked = pool.matrix[answers.query]
-            belief = believe(asked, chances(step.guess), _noise(asked, answers, step.guess))
-            batch = choose(pool, candidates, belief, size, how.goal)
+        candidates = order[~np.isin(order, answers.query)][: None if asking.goal else asking.batch]
+        size = min(asking.batch, most - len(answers))
+        batch = _chosen(pool, candidates, size, transcript, guess, asking.goal)
 
 
-def confidence(guess: Guess) -> float:
-    """The share of right values to expect of a guess about everyone, by its probabilities."""
-    p = chances(guess)
-    return float(np.maximum(p, 1 - p).mean())
+def _chosen(
+    pool: "Queries",
+    candidates: "np.ndarray[Any, np.dtype[np.int64]]",
+    size: int,
+    transcript: "Transcript",
+    guess: "Guess",
+    goal: "Goal | None",
+) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """The next batch: the best by the goal, or the next at random."""
+    from countleak.attack.design import believe, choose
+
+    if goal is None:
+        return candidates[:size]
+    if transcript.names or guess.intervals is not None:
+        raise InputError("questions are chosen by a goal for bits only; draw them at random")
+    even = np.where(guess.proven, guess.values, 0.5)
+    probability = even if guess.probability is None else guess.probability
+    residual = transcript.b - transcript.A @ guess.values.astype(np.float64)
+    sigma = max(float(residual.std()), ROUNDING_SD) if residual.size else ROUNDING_SD
+    belief = believe(transcript.queries.matrix, probability, sigma)
+    return choose(pool, candidates, belief, size, goal)
 
 
-def chances(guess: Guess) -> NDArray[np.float64]:
-    """The probability (n,) of a one; without any from the decoder, 1/2 for all but the proven."""
-    if guess.probability is not None:
-        return guess.probability
-    forced = np.zeros(guess.ids.size, np.bool_) if guess.forced is None else guess.forced
-    return np.where(forced, guess.values, 0.5)
+def _journal(keeping: Keeping, queries: "Queries", secret: "Secret") -> "Journal":
+    """The journal of an audit, and its queries beside it; another audit's raises first."""
+    from countleak.attack.queries.files import write_queries
+    from countleak.attack.transcript import Journal
 
-
-def _conclude(pool: Queries, answers: Answers, how: Adaptive) -> Step:
-    asked = np.sort(answers.query)
-    guess = how.decoder.decode(pool.take(asked), answers.to_some(asked))
-    sure = confidence(guess)
-    return Step(answers, guess, sure, sure >= how.until)
-
-
-def _noise(asked: NDArray[np.int8], answers: Answers, guess: Guess) -> float:
-    """The SD of the answers around the counts that the guess implies."""
-    residual = (answers.values - asked @ guess.values)[answers.released]
-    return max(float(residual.std()), LEAST_SIGMA) if residual.size else LEAST_SIGMA
+    answers = keeping.folder / "answers.jsonl"
+    journal = Journal(answers, queries, secret, keeping.system, keeping.authorised_by)
+    write_queries(keeping.folder / "queries.jsonl", queries)
+    return journal

@@ -1,12 +1,13 @@
 """How much of the secret a guess recovered, next to guessing without any answer.
 
 With ``right`` and ``wrong`` claims among n people, C = right / (right + wrong), and S the share
-of the majority bit among them:
+of the majority value among them, the majority baseline:
 
     accuracy   C, with Wilson's interval
                (k + z^2/2 ± z sqrt(k (N - k)/N + z^2/4)) / (N + z^2),  k right of N claims
     baseline   S
-    kappa      100 (C - S) / (1 - S)        confidence improvement, Aircloak challenge
+    advantage  (C - S) / (1 - S)            over guessing: 0 is guessing, 1 knowing everything
+    kappa      100 (C - S) / (1 - S)        the same in percent, Aircloak challenge
     alpha      claims / (known + 1)         effectiveness; known = cells of prior knowledge used
     error      sum_b share_b |mean confidence_b - share right_b|   over bins b of confidence
     Brier      mean (probability - bit)^2
@@ -14,13 +15,12 @@ of the majority bit among them:
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.decoders import Guess
-from countleak.attack.decoders.categorical import Categories
-from countleak.attack.decoders.sums import Amounts
+from countleak.attack.guess import Guess
 from countleak.errors import InputError, ShapeError
 
 
@@ -32,40 +32,80 @@ def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """Claims by truth: ``counts`` (t, k), rows the true values, columns the claimed ones.
+
+    ``people`` (t,) is how many have each true value, claimed or not.
+    """
+
+    truths: tuple[str, ...]
+    names: tuple[str, ...]
+    counts: NDArray[np.int64]
+    people: NDArray[np.int64]
+
+    def of(self, truth: str, name: str) -> int:
+        """How many with a true value were claimed to have another."""
+        if truth not in self.truths or name not in self.names:
+            return 0
+        return int(self.counts[self.truths.index(truth), self.names.index(name)])
+
+    def by_value(self) -> list[dict[str, str | int]]:
+        """For each true value how many have it, and how many of them were claimed as what."""
+        return [
+            {
+                "truth": truth,
+                "people": int(self.people[t]),
+                **{f"as {name}": int(self.counts[t, c]) for c, name in enumerate(self.names)},
+            }
+            for t, truth in enumerate(self.truths)
+        ]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How near numbers came: a claim is right within the share ``tolerance`` of the truth.
+
+    ``covered`` people lie in their intervals, meant to hold ``level``; guessing everyone the mean
+    has ``baseline_error`` on average, the guess ``mean_error``.
+    """
+
+    tolerance: float
+    covered: int
+    level: float
+    r_squared: float
+    mean_error: float
+    baseline_error: float
+
+
 @dataclass(frozen=True)
 class Score:
-    """Claims about ``people`` people, split by what was claimed and whether it is so."""
+    """Claims about ``people`` people, of which ``right`` are so.
+
+    ``guessable`` people are right by guessing everyone the commonest value, or the mean of a
+    number. Bits and values have a ``confusion``, numbers ``errors``.
+    """
 
     people: int
-    true_positives: int
-    true_negatives: int
-    false_positives: int
-    false_negatives: int
-    ones: int
-
-    @property
-    def right(self) -> int:
-        """Claims that are so."""
-        return self.true_positives + self.true_negatives
+    claims: int
+    right: int
+    guessable: int
+    confusion: Confusion | None = None
+    errors: Errors | None = None
 
     @property
     def wrong(self) -> int:
         """Claims that are not so."""
-        return self.false_positives + self.false_negatives
-
-    @property
-    def claims(self) -> int:
-        """People about whom something was claimed."""
-        return self.right + self.wrong
+        return self.claims - self.right
 
     @property
     def baseline(self) -> float:
-        """S: the share of the majority bit, what guessing without answers gets right."""
-        return max(self.ones, self.people - self.ones) / self.people
+        """S: what guessing without answers gets right."""
+        return self.guessable / self.people
 
     @property
     def accuracy(self) -> float | None:
-        """C: the share of claims that are so; missing when nothing was claimed."""
+        """C: the share of claims that are right; missing when nothing was claimed."""
         return self.right / self.claims if self.claims else None
 
     def interval(self, z: float = 1.96) -> tuple[float, float] | None:
@@ -74,163 +114,130 @@ class Score:
 
     @property
     def kappa(self) -> float | None:
-        """Confidence improvement in percent; missing without claims or where S is 1 already."""
-        if self.accuracy is None or self.baseline == 1.0:
+        """The advantage over guessing in percent; missing without claims, or where S is 1."""
+        if not self.claims or self.guessable == self.people:
             return None
         # In whole numbers as long as possible, so that a perfect guess is exactly 100.
-        majority = max(self.ones, self.people - self.ones)
-        gain = self.right * self.people - majority * self.claims
-        return 100 * gain / (self.claims * (self.people - majority))
+        gain = self.right * self.people - self.guessable * self.claims
+        return 100 * gain / (self.claims * (self.people - self.guessable))
+
+    @property
+    def advantage(self) -> float | None:
+        """How far from guessing to knowing everything: (C - S)/(1 - S); missing as kappa is."""
+        return None if self.kappa is None else self.kappa / 100
 
     def alpha(self, known: int) -> float:
-        """Effectiveness: claims a cell of prior knowledge, ``known`` of which were used."""
+        """Effectiveness: claims per cell of prior knowledge, ``known`` of which were used."""
         return self.claims / (known + 1)
 
-
-def score(guess: Guess, secret: NDArray[np.int8]) -> Score:
-    """A guess compared with the true bits (n,) of the same people in the same order."""
-    if guess.values.shape != secret.shape:
-        raise ShapeError(f"a guess about {guess.values.size} people, but {secret.size} secrets")
-    said_one, is_one, claimed = guess.values == 1, secret == 1, guess.claimed
-    return Score(
-        people=secret.size,
-        true_positives=int((claimed & said_one & is_one).sum()),
-        true_negatives=int((claimed & ~said_one & ~is_one).sum()),
-        false_positives=int((claimed & said_one & ~is_one).sum()),
-        false_negatives=int((claimed & ~said_one & is_one).sum()),
-        ones=int(is_one.sum()),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class CategoryScore:
-    """Claims about ``people`` people whose secret is one of several values.
-
-    ``met`` (t, k) counts claims: rows are the true values ``truths``, columns the claimed
-    ``names``; ``held`` (t,) how many people have each true value.
-    """
-
-    people: int
-    truths: tuple[str, ...]
-    names: tuple[str, ...]
-    met: NDArray[np.int64]
-    held: NDArray[np.int64]
+    @property
+    def false_positives(self) -> int:
+        """Claims of a 1 that are 0."""
+        return 0 if self.confusion is None else self.confusion.of("0", "1")
 
     @property
-    def claims(self) -> int:
-        """People about whom something was claimed."""
-        return int(self.met.sum())
+    def false_negatives(self) -> int:
+        """Claims of a 0 that are 1."""
+        return 0 if self.confusion is None else self.confusion.of("1", "0")
 
-    @property
-    def right(self) -> int:
-        """Claims that are so."""
-        return sum(
-            int(self.met[t, self.names.index(name)])
-            for t, name in enumerate(self.truths)
-            if name in self.names
+    def record(self) -> dict[str, Any]:
+        """The score as plain fields."""
+        common = {"accuracy": self.accuracy, "interval": self.interval(), "baseline": self.baseline}
+        if self.errors is not None:
+            return {
+                "people": self.people,
+                "tolerance": self.errors.tolerance,
+                "within": self.right,
+                **common,
+                "coverage": self.errors.covered / self.people,
+                "level": self.errors.level,
+                "r_squared": self.errors.r_squared,
+                "mean_error": self.errors.mean_error,
+                "baseline_error": self.errors.baseline_error,
+                "advantage": self.advantage,
+            }
+        counted = {"people": self.people, "claims": self.claims, "right": self.right}
+        if self.confusion is not None and self.confusion.names != ("0", "1"):
+            by_value = self.confusion.by_value()
+            return {**counted, **common, "advantage": self.advantage, "by_value": by_value}
+        return {
+            **counted,
+            "wrong": self.wrong,
+            **common,
+            "false_positives": self.false_positives,
+            "false_negatives": self.false_negatives,
+            "kappa": self.kappa,
+            "advantage": self.advantage,
+            "alpha_ids_known": self.alpha(self.people),
+            "alpha_ids_free": self.alpha(0),
+        }
+
+    def __str__(self) -> str:
+        interval = self.interval()
+        if self.accuracy is None or interval is None:
+            return f"No claim about any of {self.people} people."
+        within = "" if self.errors is None else f" within {self.errors.tolerance:.0%}"
+        gain = self.advantage
+        learned = "" if gain is None else f", an advantage over guessing of {percent(gain)}"
+        return (
+            f"{self.right} of {self.claims} secrets recovered{within} ({percent(self.accuracy)}, "
+            f"95% interval {percent(interval[0])} to {percent(interval[1])}); guessing without any "
+            f"answer gets {percent(self.baseline)}{learned}."
         )
 
-    @property
-    def accuracy(self) -> float | None:
-        """The share of claims that are so; missing when nothing was claimed."""
-        return self.right / self.claims if self.claims else None
 
-    def interval(self, z: float = 1.96) -> tuple[float, float] | None:
-        """Wilson's interval for the accuracy; missing when nothing was claimed."""
-        return wilson(self.right, self.claims, z) if self.claims else None
-
-    @property
-    def baseline(self) -> float:
-        """The share of the commonest value: what guessing without answers gets right."""
-        return int(self.held.max()) / self.people
-
-    def by_value(self) -> list[dict[str, str | int]]:
-        """For each true value how many have it, how many of them were claimed as what."""
-        return [
-            {
-                "truth": name,
-                "people": int(self.held[t]),
-                **{f"as {claim}": int(self.met[t, c]) for c, claim in enumerate(self.names)},
-            }
-            for t, name in enumerate(self.truths)
-        ]
+def percent(share: float) -> str:
+    """A share in percent with one decimal; only all is 100.0% and only nothing 0.0%."""
+    if 0.9995 <= share < 1:
+        return "99.9%"
+    if 0 < share < 0.0005:
+        return "0.1%"
+    return f"{share:.1%}"
 
 
-def score_categories(guess: Categories, truth: NDArray[np.str_]) -> CategoryScore:
-    """A guess compared with the true values (n,) of the same people in the same order."""
-    if truth.shape != guess.ids.shape:
-        raise ShapeError(f"a guess about {guess.ids.size} people, but {truth.size} values")
-    truths = tuple(str(value) for value in np.unique(truth))
-    said, claimed = guess.values, guess.claimed
-    met = [
-        [int(((truth == true) & (said == name) & claimed).sum()) for name in guess.names]
-        for true in truths
+def score(guess: Guess, truth: NDArray[Any], *, tolerance: float = 0.1) -> Score:
+    """A guess compared with the truth (n,) of the same people in the same order.
+
+    Numbers are right within the share ``tolerance`` of the truth.
+    """
+    if guess.values.shape != truth.shape:
+        raise ShapeError(f"a guess about {guess.values.size} people, but {truth.size} secrets")
+    if guess.intervals is not None:
+        return _score_numbers(guess, truth.astype(np.float64), tolerance)
+    names = guess.names or ("0", "1")
+    claimed, values, true = guess.claimed, guess.values.astype(np.str_), truth.astype(np.str_)
+    truths = tuple(str(value) for value in np.unique(true)) if guess.names else ("0", "1")
+    counts = [
+        [int(((true == t) & (values == name) & claimed).sum()) for name in names] for t in truths
     ]
-    held = np.array([(truth == true).sum() for true in truths])
-    return CategoryScore(truth.size, truths, guess.names, np.array(met), held)
+    held = np.array([int((true == t).sum()) for t in truths])
+    right = int(((true == values) & claimed).sum())
+    confusion = Confusion(truths, names, np.array(counts), held)
+    return Score(truth.size, int(claimed.sum()), right, int(held.max()), confusion)
 
 
-@dataclass(frozen=True)
-class AmountScore:
-    """How near the numbers of ``people`` people came, beside guessing everyone the mean.
-
-    ``within`` and ``baseline_within`` count those off by at most the share ``tolerance`` of the
-    truth, ``covered`` those whose interval, meant to hold ``level``, does hold it.
-    """
-
-    people: int
-    tolerance: float
-    within: int
-    baseline_within: int
-    covered: int
-    level: float
-    r_squared: float
-    mean_error: float
-    baseline_error: float
-
-    @property
-    def accuracy(self) -> float:
-        """The share of people within the tolerance."""
-        return self.within / self.people
-
-    def interval(self, z: float = 1.96) -> tuple[float, float]:
-        """Wilson's interval for that share."""
-        return wilson(self.within, self.people, z)
-
-    @property
-    def baseline(self) -> float:
-        """The share that guessing the mean gets within the tolerance."""
-        return self.baseline_within / self.people
-
-    @property
-    def coverage(self) -> float:
-        """The share of intervals that hold the truth."""
-        return self.covered / self.people
-
-
-def score_amounts(
-    guess: Amounts, truth: NDArray[np.float64], tolerance: float = 0.1
-) -> AmountScore:
-    """A guess compared with the true numbers (n,) of the same people in the same order.
-
-    The mean that the baseline guesses is the true one, which an attacker would have to learn.
-    """
-    if truth.shape != guess.ids.shape:
-        raise ShapeError(f"a guess about {guess.ids.size} people, but {truth.size} numbers")
+def _score_numbers(guess: Guess, truth: NDArray[np.float64], tolerance: float) -> Score:
+    """The mean that the baseline guesses is the true one, which an attacker would have to learn."""
+    assert guess.intervals is not None
     if not tolerance > 0:
         raise InputError(f"the tolerance is {tolerance:g}; it must be above 0")
     off, off_mean = np.abs(guess.values - truth), np.abs(truth.mean() - truth)
     variance = float((off_mean**2).sum())
-    return AmountScore(
-        truth.size,
+    low, high = guess.intervals.low, guess.intervals.high
+    errors = Errors(
         tolerance,
-        int((off <= tolerance * np.abs(truth)).sum()),
-        int((off_mean <= tolerance * np.abs(truth)).sum()),
-        int(((guess.low <= truth) & (truth <= guess.high)).sum()),
-        guess.level,
+        int(((low <= truth) & (truth <= high)).sum()),
+        guess.intervals.level,
         1 - float((off**2).sum()) / variance if variance else float(not off.any()),
         float(off.mean()),
         float(off_mean.mean()),
+    )
+    return Score(
+        truth.size,
+        truth.size,
+        int((off <= tolerance * np.abs(truth)).sum()),
+        int((off_mean <= tolerance * np.abs(truth)).sum()),
+        errors=errors,
     )
 
 
@@ -267,10 +274,10 @@ def calibration(
     confidence = np.maximum(probability, 1 - probability)
     right = (probability >= 0.5) == (secret == 1)
     place = np.minimum(((2 * confidence - 1) * bins).astype(np.int64), bins - 1)
-    found = tuple(
+    filled = tuple(
         Bin(int(at.sum()), float(confidence[at].mean()), int(right[at].sum()))
         for at in (place == k for k in range(bins))
         if at.any()
     )
-    error = sum(abs(b.confidence * b.claims - b.right) for b in found) / secret.size
-    return Calibration(found, error, float(((probability - secret) ** 2).mean()))
+    error = sum(abs(b.confidence * b.claims - b.right) for b in filled) / secret.size
+    return Calibration(filled, error, float(((probability - secret) ** 2).mean()))

@@ -20,7 +20,7 @@ from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.several import Manners
 from countleak.audit.targets.simulated import (
-    BoundedUniform,
+    Uniform,
     Gaussian,
     Laplace,
     Mechanism,
@@ -189,7 +189,7 @@ def mechanism_of(
         "diffix": lambda: diffix,
         "gaussian": lambda: Gaussian(sigma),
         "laplace": lambda: Laplace(sigma),
-        "uniform": lambda: BoundedUniform(bound),
+        "uniform": lambda: Uniform(bound),
         "round": lambda: RoundedToBase(base, random_rounding),
     }
     return words.chosen(mechanisms, word, "mechanism")

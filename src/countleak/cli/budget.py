@@ -22,7 +22,7 @@ from countleak.audit.budget.inverse import accuracy_at, queries_needed, sigma_fo
 from countleak.audit.report.budget import draw_budget
 from countleak.audit.report.drawing import require_drawing
 from countleak.audit.targets.simulated import (
-    BoundedUniform,
+    Uniform,
     Gaussian,
     Laplace,
     Mechanism,
@@ -143,7 +143,7 @@ def _mechanism(
         flag, size = ("--bound", bound) if word == "uniform" else ("--base", base)
         if size is None or sigma is not None:
             raise InputError(f"--mechanism {word} takes {flag}, a whole number, and no --sigma")
-        return BoundedUniform(size) if word == "uniform" else RoundedToBase(size, random)
+        return Uniform(size) if word == "uniform" else RoundedToBase(size, random)
     if bound is not None or base is not None:
         raise InputError("--bound is for --mechanism uniform, --base for --mechanism round")
     table: dict[str, Callable[[float], Mechanism]] = {
@@ -215,7 +215,7 @@ def _tell(advice: Advice, picture: Path | None) -> None:
 
 
 def _noise(mechanism: Mechanism) -> str:
-    if isinstance(mechanism, BoundedUniform):
+    if isinstance(mechanism, Uniform):
         return f"uniform noise within ±{mechanism.bound}"
     if isinstance(mechanism, RoundedToBase):
         return f"counts rounded to multiples of {mechanism.base}"
@@ -249,7 +249,7 @@ def _remedies(advice: Advice) -> list[str]:
 
 def _privacy(advice: Advice) -> str:
     limits = advice.limits
-    if isinstance(advice.prediction.attack.mechanism, BoundedUniform | RoundedToBase):
+    if isinstance(advice.prediction.attack.mechanism, Uniform | RoundedToBase):
         return "Differential privacy: none, for noise with a hard bound rules answers out for sure."
     if advice.epsilon is None:
         return "Differential privacy: not read, see the note."

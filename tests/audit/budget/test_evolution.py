@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from countleak import BoundedUniform, Gaussian, InputError, Laplace, RoundedToBase
+from countleak import Uniform, Gaussian, InputError, Laplace, RoundedToBase
 from countleak.audit.budget.evolution import (
     DECODERS,
     SIGNS,
@@ -29,7 +29,7 @@ def noise_of(mechanism):
     return {
         Gaussian: lambda rng, m: rng.normal(0, mechanism.sigma, m),
         Laplace: lambda rng, m: rng.laplace(0, mechanism.sigma / sqrt(2), m),
-        BoundedUniform: lambda rng, m: rng.integers(-mechanism.bound, mechanism.bound + 1, m),
+        Uniform: lambda rng, m: rng.integers(-mechanism.bound, mechanism.bound + 1, m),
     }[type(mechanism)]
 
 
@@ -68,7 +68,7 @@ def simulate(attack, decoder, trials, seed=11):
         (Attack(60, 300, Gaussian(4.0), family=subsets_of(0.2)), LS, 100),
         (Attack(60, 250, Laplace(4.0)), LP, 60),
         (Attack(60, 250, Laplace(4.0)), LS, 60),
-        (Attack(60, 250, BoundedUniform(7)), LP, 60),
+        (Attack(60, 250, Uniform(7)), LP, 60),
         (Attack(40, 160, Gaussian(4.0)), BAYES, 30),
         (Attack(40, 160, Gaussian(4.0), prior=0.2), BAYES, 30),
         (Attack(40, 160, Laplace(4.0)), BAYES, 30),
@@ -82,7 +82,7 @@ def test_predictions_are_what_other_solvers_reach(attack, decoder, trials):
 
 @pytest.mark.parametrize("m", [200, 450])
 def test_a_posterior_that_knows_a_hard_bound_is_what_message_passing_reaches(m):
-    attack = Attack(300, m, BoundedUniform(12), family=SIGNS)
+    attack = Attack(300, m, Uniform(12), family=SIGNS)
     rng = np.random.default_rng(3)
     right = []
     for _ in range(12):
@@ -152,7 +152,7 @@ def test_advantage_runs_from_guessing_to_knowing():
 
 
 def test_a_posterior_that_knows_a_hard_bound_gets_far_more_than_the_variance_gives():
-    attack = Attack(100, 350, BoundedUniform(7))
+    attack = Attack(100, 350, Uniform(7))
     assert predict(attack, LS).accuracy < 0.9
     assert predict(attack, BAYES).accuracy > 0.999
 

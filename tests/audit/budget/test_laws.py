@@ -4,7 +4,7 @@ from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
 from countleak import (
-    BoundedUniform,
+    Uniform,
     Gaussian,
     InputError,
     Laplace,
@@ -18,7 +18,7 @@ MECHANISMS = [
     Gaussian(3.0),
     Laplace(3.0),
     SimulatedDiffix(3.0, suppressing=False, clamped=False),
-    BoundedUniform(4),
+    Uniform(4),
     RoundedToBase(5),
     RoundedToBase(6),
     RoundedToBase(5, random=True),
@@ -58,7 +58,7 @@ def test_the_layers_of_a_laplace_law_are_the_laplace_law():
     assert law.information(0.0) == pytest.approx(2 / sigma**2, rel=0.06)
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(3.0), BoundedUniform(2)], ids=str)
+@pytest.mark.parametrize("mechanism", [Laplace(3.0), Uniform(2)], ids=str)
 def test_information_is_that_of_the_density(mechanism):
     law, V = law_of(mechanism), 0.5
     end = 30 if law.variance > 5 else 10

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from countleak import (
-    BoundedUniform,
+    Uniform,
     Gaussian,
     InputError,
     Laplace,
@@ -81,7 +81,7 @@ def test_noise_so_large_that_delta_covers_it_costs_nothing():
 
 
 def test_bounded_noise_is_never_private():
-    for mechanism in (BoundedUniform(50), RoundedToBase(100)):
+    for mechanism in (Uniform(50), RoundedToBase(100)):
         assert epsilon_of(mechanism, 1, 1e-6) is None
         assert sigma_for_epsilon(mechanism, 1, 1.0, 1e-6) is None
 

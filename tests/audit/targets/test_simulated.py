@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from countleak import (
-    BoundedUniform,
+    Uniform,
     Condition,
     Gaussian,
     InputError,
@@ -35,7 +35,7 @@ def noise(mechanism, seed=0):
         (Gaussian(2.5), 2.5),
         (Laplace(2.5), 2.5),
         # Uniform on the 2b + 1 whole numbers of [-b, b]: variance b (b + 1) / 3.
-        (BoundedUniform(5), np.sqrt(10.0)),
+        (Uniform(5), np.sqrt(10.0)),
     ],
 )
 def test_noise_has_mean_zero_and_the_stated_sd(mechanism, sd):
@@ -48,7 +48,7 @@ def test_noise_has_mean_zero_and_the_stated_sd(mechanism, sd):
 def test_whole_numbers_where_promised():
     assert (noise(SimulatedDiffix(4.0)) % 1 == 0).all()
     assert (noise(SimulatedDiffix(4.0, rounded=False)) % 1 != 0).any()
-    assert set(np.unique(noise(BoundedUniform(2)))) == {-2, -1, 0, 1, 2}
+    assert set(np.unique(noise(Uniform(2)))) == {-2, -1, 0, 1, 2}
 
 
 def test_low_counts_are_suppressed_by_a_noisy_threshold():
@@ -142,7 +142,7 @@ def test_two_subsets_are_suppressed_when_either_half_is():
         lambda: SimulatedDiffix(0.0),
         lambda: Gaussian(-1.0),
         lambda: Laplace(float("nan")),
-        lambda: BoundedUniform(0),
+        lambda: Uniform(0),
         lambda: RoundedToBase(1),
     ],
 )

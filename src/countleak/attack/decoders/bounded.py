@@ -6,19 +6,18 @@ satisfy them all the centre is rounded. Someone is *forced* where the
 constraints alone leave no choice: with x_i as small as they allow still above 0, the bit is 1.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.decoders import Guess
 from countleak.attack.decoders.rounding import round_solution
+from countleak.attack.guess import Guess, WithinBound
 from countleak.attack.programs import Objective, Point, Problem, bound_below
-from countleak.attack.queries import Queries
 from countleak.attack.solvers import Solver
-from countleak.attack.solvers.auto import Auto
+from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.highs import extremes
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import Transcript
 from countleak.errors import InputError
 
 
@@ -27,45 +26,47 @@ class Bounded:
     """The centre of the x whose residuals keep to ``bound``, in people.
 
     A suppressed count is at most ``suppressed_at_most``, where that is known. ``prove`` looks for
-    forced values, a linear program a person.
+    forced values, one linear program per person.
     """
 
     bound: float
     suppressed_at_most: float | None = None
     prove: bool = True
-    solver: Solver = field(default_factory=lambda: Auto(point=Point.CENTRE))
+    solver: Solver = field(default_factory=lambda: AutoSolver(point=Point.CENTRE))
 
     def __post_init__(self) -> None:
         for name, value in (("bound", self.bound), ("most", self.suppressed_at_most)):
             if value is not None and not value > 0:
                 raise InputError(f"the {name} is {value:g}; it must be above 0")
 
-    def decode(self, queries: Queries, answers: Answers) -> Guess:
+    def decode(self, transcript: Transcript) -> Guess:
         """Solve, certify, round; then prove what can be proven."""
-        problem = self.problem(queries, answers)
-        guess = round_solution(queries.ids, problem, self.solver.solve(problem))
-        forced = np.zeros(queries.ids.size, np.bool_)
+        problem = self.problem(transcript)
+        guess = round_solution(transcript.ids, problem, self.solver.solve(problem))
+        proven = np.zeros(transcript.ids.size, np.bool_)
         if self.prove and guess.claimed.all():
-            forced = forced_values(problem, guess.values)
-        basis = {"decoder": "bounded", "bound": self.bound, "forced": int(forced.sum())}
-        return Guess(
-            guess.ids, guess.values, guess.claimed, guess.margin, guess.solution,
-            guess.certificate, forced=forced, basis=basis,
-        )  # fmt: skip
+            proven = forced_values(problem, guess.values)
+        basis = WithinBound(
+            decoder="bounded",
+            solution=guess.basis.solution,
+            certificate=guess.basis.certificate,
+            bound=self.bound,
+            forced=int(proven.sum()),
+        )
+        return replace(guess, proven=proven, basis=basis)
 
-    def problem(self, queries: Queries, answers: Answers) -> Problem:
+    def problem(self, transcript: Transcript) -> Problem:
         """(F); a suppressed count lies in [0, at most], an interval as any other."""
-        released, most = answers.released, self.suppressed_at_most
-        kept = released if most is None else np.ones_like(released)
-        if not kept.any():
+        released, most = transcript.released, self.suppressed_at_most
+        if not released.any() and most is None:
             raise InputError("no answer was released, so there is nothing to solve")
-        A, b = queries.matrix[answers.query[kept]], answers.values[kept]
         if most is None or released.all():
-            return Problem(A, b, Objective.NONE, self.bound)
+            return Problem(transcript.A, transcript.b, Objective.NONE, self.bound)
         # A row multiplied by bound/half keeps to the bound where the count keeps to its interval.
         scale = np.where(released, 1.0, 2 * self.bound / most)
-        middle = np.where(released, b, most / 2)
-        return Problem(A * scale[:, None], middle * scale, Objective.NONE, self.bound)
+        middle = np.where(released, transcript.values, most / 2) - transcript.share
+        A = transcript.queries.matrix * scale[:, None]
+        return Problem(A, middle * scale, Objective.NONE, self.bound)
 
 
 def forced_values(problem: Problem, values: NDArray[np.int8]) -> NDArray[np.bool_]:

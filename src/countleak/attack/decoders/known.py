@@ -1,15 +1,16 @@
-"""Auxiliary knowledge: some people's bits are known beforehand, and fix their variables."""
+"""Auxiliary knowledge: some people's secrets are known beforehand."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.decoders import Decoder, Guess
-from countleak.attack.queries import Queries
-from countleak.attack.transcript import Answers
+from countleak.attack.decoders import Decoder
+from countleak.attack.guess import Guess
+from countleak.attack.queries.ids import Id, id_array, positions_of
+from countleak.attack.transcript import Transcript
 from countleak.errors import InputError
 
 
@@ -17,7 +18,7 @@ from countleak.errors import InputError
 class TakesKnown(Protocol):
     """A decoder that uses what is known by itself, suppressed answers included."""
 
-    known: Mapping[int, int]
+    known: Mapping[Id, Any]
 
 
 @dataclass(frozen=True)
@@ -25,61 +26,73 @@ class Informed:
     """``decoder`` with the bits of some ids ``known``: they are taken out of every count."""
 
     decoder: Decoder
-    known: Mapping[int, int]
+    known: Mapping[Id, int]
 
-    def decode(self, queries: Queries, answers: Answers) -> Guess:
+    def decode(self, transcript: Transcript) -> Guess:
         """Decode what is left, and put the known bits back."""
-        held, bits = known_bits(queries.ids, self.known)
-        if not held.any():
-            return self.decoder.decode(queries, answers)
-        if held.all():
+        people, bits = known_bits(transcript.ids, self.known)
+        if not people.any():
+            return self.decoder.decode(transcript)
+        if people.all():
             raise InputError("everyone's bit is known already; there is nothing to find out")
         if isinstance(self.decoder, TakesKnown):
-            return replace(self.decoder, known=self.known).decode(queries, answers)  # type: ignore[type-var]
-        rest = Queries(
-            queries.ids[~held], queries.matrix[:, ~held], queries.family, queries.parameters
+            return replace(self.decoder, known=self.known).decode(transcript)  # type: ignore[type-var]
+        matrix = transcript.queries.matrix
+        rest = replace(
+            transcript,
+            queries=transcript.queries.without(people),
+            share=transcript.share + matrix[:, people].astype(np.float64) @ bits[people],
         )
-        share = (queries.matrix[:, held] @ bits[held]).astype(np.float64)
-        left = Answers(answers.query, answers.values - share[answers.query], answers.released)
-        return _restored(self.decoder.decode(rest, left), queries.ids, held, bits)
+        return _restored(self.decoder.decode(rest), transcript.ids, people, bits)
 
 
 def known_bits(
-    ids: NDArray[np.int64], known: Mapping[int, int]
+    ids: NDArray[Any], known: Mapping[Id, int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Who is known (n,), and their bits (n,), 0 for the others."""
-    place = {person: at for at, person in enumerate(ids.tolist())}
-    held, bits = np.zeros(ids.size, np.bool_), np.zeros(ids.size, np.int64)
     for person, bit in known.items():
-        if person not in place:
-            raise InputError(f"the bit of {person} is known, but no query is about that id")
         if bit not in (0, 1):
             raise InputError(f"the known bit of {person} is {bit!r}; it must be 0 or 1")
-        held[place[person]], bits[place[person]] = True, bit
-    return held, bits
+    people, bits = known_values(ids, known, np.int64)
+    return people, bits
+
+
+def known_values(
+    ids: NDArray[Any], known: Mapping[Id, Any], kind: type[np.generic]
+) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Who is known (n,), and what (n,), 0 for the others."""
+    people, values = np.zeros(ids.size, np.bool_), np.zeros(ids.size, kind)
+    if not known:
+        return people, values
+    place = positions_of(id_array(known), ids)
+    if (place < 0).any():
+        stranger = list(known)[int(np.flatnonzero(place < 0)[0])]
+        raise InputError(f"the secret of {stranger} is known, but no query is about that id")
+    people[place], values[place] = True, list(known.values())
+    return people, values
 
 
 def _restored(
-    guess: Guess, ids: NDArray[np.int64], held: NDArray[np.bool_], bits: NDArray[np.int64]
+    guess: Guess, ids: NDArray[Any], known: NDArray[np.bool_], bits: NDArray[np.int64]
 ) -> Guess:
-    def spread(values: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
-        full = known.copy()
-        full[~held] = values
+    """The guess about everyone: the known as they are, the rest as guessed."""
+
+    def spread(rest: NDArray[Any], filler: Any) -> NDArray[Any]:
+        full = np.full(ids.size, filler, dtype=rest.dtype)
+        full[~known] = rest
         return full
 
-    exact = bits.astype(np.float64)
-    probability = None if guess.probability is None else spread(guess.probability, exact)
-    forced = None
-    if guess.forced is not None:
-        forced = spread(guess.forced.astype(np.float64), held.astype(np.float64)) > 0
+    def with_bits(rest: NDArray[Any]) -> NDArray[Any]:
+        full = bits.astype(rest.dtype)
+        full[~known] = rest
+        return full
+
     return Guess(
         ids,
-        spread(guess.values.astype(np.float64), exact).astype(np.int8),
-        spread(guess.claimed.astype(np.float64), np.ones(ids.size)) > 0,
-        spread(guess.margin, np.ones(ids.size)),
-        guess.solution,
-        guess.certificate,
-        probability,
-        forced,
-        {**guess.basis, "known": int(held.sum())},
+        with_bits(guess.values),
+        spread(guess.claimed, True),
+        replace(guess.basis, known=int(known.sum())),
+        margin=None if guess.margin is None else spread(guess.margin, 1.0),
+        probability=None if guess.probability is None else with_bits(guess.probability),
+        proven=spread(guess.proven, True),
     )

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from countleak.attack.decoders import Guess, guess_from
+from countleak.attack.guess import Guess, Squares, bits_from
 from countleak.attack.programs import Dmt
-from countleak.attack.queries import Queries
 from countleak.attack.solvers.squares import box_least_squares
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import Transcript
 
 
 @dataclass(frozen=True)
@@ -27,25 +26,22 @@ class LeastSquares:
 
     sigma: float | None = None
 
-    def decode(self, queries: Queries, answers: Answers) -> Guess:
+    def decode(self, transcript: Transcript) -> Guess:
         """Fit, estimate the noise, and turn both into a probability for everyone."""
-        problem = Dmt().problem(queries, answers)
+        problem = Dmt().problem(transcript)
         A, b = problem.A.astype(np.float64), problem.b
-        found = box_least_squares(A, b)
-        sigma = self.sigma or residual_scale(found.x, found.squares, b.size)
+        fit = box_least_squares(A, b)
+        sigma = self.sigma or residual_scale(fit.x, fit.squares, b.size)
         error = standard_errors(A, sigma)
-        return guess_from(
-            queries.ids,
-            ndtr((found.x - 0.5) / error),
-            {
-                "decoder": "least squares",
-                "sigma": sigma,
-                "mean_standard_error": float(error.mean()),
-                "squares": found.squares,
-                "gap": found.gap,
-                "iterations": found.iterations,
-            },
+        basis = Squares(
+            decoder="least squares",
+            sigma=sigma,
+            mean_standard_error=float(error.mean()),
+            squares=fit.squares,
+            gap=fit.gap,
+            iterations=fit.iterations,
         )
+        return bits_from(transcript.ids, ndtr((fit.x - 0.5) / error), basis)
 
 
 def residual_scale(x: NDArray[np.float64], squares: float, m: int) -> float:

@@ -2,7 +2,7 @@
 
 Rounding each bit by itself need not give the whole-number vector of least squared error, which
 under Gaussian noise is the likeliest. Flipping one or two bits at a time as long as the error
-falls nearly always does, in under a millisecond a step. For few people a search by partial sums
+falls nearly always does, in under a millisecond per step. For few people a search by partial sums
 (sphere decoding: Agrell, Eriksson, Vardy and Zeger 2002) proves it, or says how far a better one
 could be.
 """
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.decoders import Decoder, Guess
+from countleak.attack.decoders import Decoder
 from countleak.attack.decoders.least_squares import LeastSquares
+from countleak.attack.guess import Guess, Polish
 from countleak.attack.programs import Dmt
-from countleak.attack.queries import Queries
 from countleak.attack.solvers.squares import box_least_squares
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import Transcript
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Polished:
     prove_up_to: int = 60
     nodes: int = 5_000_000
 
-    def decode(self, queries: Queries, answers: Answers) -> Guess:
+    def decode(self, transcript: Transcript) -> Guess:
         """Decode, descend, prove."""
-        guess = self.decoder.decode(queries, answers)
-        problem = Dmt().problem(queries, answers)
+        guess = self.decoder.decode(transcript)
+        problem = Dmt().problem(transcript)
         A, b = problem.A.astype(np.float64), problem.b
         x = descend(A, b, guess.values.astype(np.float64))
         relaxed = box_least_squares(A, b)
@@ -45,14 +45,14 @@ class Polished:
 
             x, proven = search(A, b, x, self.nodes)
         squares = float(((b - A @ x) ** 2).sum())
-        basis = {
-            **guess.basis,
-            "polished_bits": int((x != guess.values).sum()),
-            "squares": squares,
+        polish = Polish(
+            polished_bits=int((x != guess.values).sum()),
+            squares=squares,
             # The least squares over the box are a bound for whole numbers as well.
-            "squares_at_least": squares if proven else lower,
-            "optimal": "proven" if proven else "not proven",
-        }
+            squares_at_least=squares if proven else lower,
+            optimal="proven" if proven else "not proven",
+        )
+        basis = replace(guess.basis, polish=polish)
         return replace(guess, values=x.astype(np.int8), basis=basis)
 
 

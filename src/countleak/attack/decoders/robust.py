@@ -6,19 +6,20 @@ own. How many, how much and how large is estimated from the answers.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from countleak.attack.decoders import Guess
 from countleak.attack.decoders.bayes import Bayes
-from countleak.attack.noise import Noise, Shape, Threshold
+from countleak.attack.guess import Guess
+from countleak.attack.noise import UNKNOWN, Noise, Shape, Threshold
 from countleak.attack.posterior.sampling import Effort
 from countleak.attack.queries import Queries
-from countleak.attack.transcript import Answers
+from countleak.attack.queries.ids import Id
+from countleak.attack.transcript import Transcript
 
 
 @dataclass(frozen=True)
 class Robust:
-    """Posterior probabilities with gross errors, an offset and a sigma a group.
+    """Posterior probabilities with gross errors, an offset and a sigma per group.
 
     ``by`` names the parameter of the queries whose values are the groups, if there is one.
     """
@@ -28,18 +29,18 @@ class Robust:
     floor: float | None = None
     threshold: Threshold | None = None
     prior: float | None = None
-    known: Mapping[int, int] = field(default_factory=dict)
+    known: Mapping[Id, int] = field(default_factory=dict)
     effort: Effort | None = None
     seed: int = 0
 
-    def decode(self, queries: Queries, answers: Answers) -> Guess:
+    def decode(self, transcript: Transcript) -> Guess:
         """Sample, and guess the likelier value of everyone."""
-        guess = self.bayes(queries).decode(queries, answers)
-        groups = {} if self.by is None else {"groups": self.by}
-        return replace(guess, basis={**guess.basis, "decoder": "robust", **groups})
+        return self.bayes(transcript.queries).decode(transcript)
 
     def bayes(self, queries: Queries) -> Bayes:
         """The Bayesian decoder of these assumptions, for these queries."""
         groups = None if self.by is None else queries.groups_by(self.by)
-        noise = Noise(None, None, None, groups, self.shape, self.floor, self.threshold)
-        return Bayes(noise, self.prior, self.known, self.effort, self.seed)
+        noise = Noise(UNKNOWN, UNKNOWN, UNKNOWN, groups, self.shape, self.floor, self.threshold)
+        return Bayes(
+            noise, self.prior, self.known, self.effort, self.seed, name="robust", groups=self.by
+        )

@@ -1,11 +1,12 @@
 """The paper's decoder: solve a program, certify it, round x to the nearest bit."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.decoders import Guess
+from countleak.attack.guess import Basis, Guess
 from countleak.attack.programs import (
     Bracket,
     Dmt,
@@ -16,10 +17,9 @@ from countleak.attack.programs import (
     Status,
     certify,
 )
-from countleak.attack.queries import Queries
 from countleak.attack.solvers import Solver
-from countleak.attack.solvers.auto import Auto
-from countleak.attack.transcript import Answers
+from countleak.attack.solvers.auto import AutoSolver
+from countleak.attack.transcript import Transcript
 from countleak.errors import SolverError
 
 
@@ -28,27 +28,27 @@ class Rounding:
     """Round the solution of ``program``; raises SolverError above a relative gap of ``gap``."""
 
     program: Program = field(default_factory=Dmt)
-    solver: Solver = field(default_factory=Auto)
+    solver: Solver = field(default_factory=AutoSolver)
     gap: float = 1e-6
 
-    def decode(self, queries: Queries, answers: Answers) -> Guess:
+    def decode(self, transcript: Transcript) -> Guess:
         """Build, solve, certify, round."""
-        problem = self.program.problem(queries, answers)
-        return round_solution(queries.ids, problem, self.solver.solve(problem), self.gap)
+        problem = self.program.problem(transcript)
+        return round_solution(transcript.ids, problem, self.solver.solve(problem), self.gap)
 
 
 def round_solution(
-    ids: NDArray[np.int64], problem: Problem, solution: Solution, gap: float = 1e-6
+    ids: NDArray[Any], problem: Problem, solution: Solution, gap: float = 1e-6
 ) -> Guess:
     """The guess about ``ids`` that a solution leads to, certified; nobody where there is no x."""
     if solution.x is None and solution.status in (Status.TROUBLE, Status.ITERATION_LIMIT):
         raise SolverError(f"{solution.solver}: {solution.status.value}")
     undecided = solution.x is None and solution.status is Status.TIME_LIMIT
     certificate = None if undecided else certify(problem, solution)
+    basis = Basis(decoder="lp", solution=solution, certificate=certificate)
     if isinstance(certificate, Infeasible) or solution.x is None:
         nobody = np.zeros(ids.size, dtype=np.bool_)
-        values, margin = np.zeros(ids.size, np.int8), np.zeros(ids.size)
-        return Guess(ids, values, nobody, margin, solution, certificate)
+        return Guess(ids, nobody.astype(np.int8), nobody, basis, margin=np.zeros(ids.size))
     # A tree that ran out of time stands by its gap; an LP has no such excuse.
     if isinstance(certificate, Bracket) and not problem.integer and certificate.gap > gap:
         raise SolverError(
@@ -61,7 +61,6 @@ def round_solution(
         ids,
         (solution.x >= 0.5).astype(np.int8),
         np.ones(ids.size, dtype=np.bool_),
-        np.clip(2 * np.abs(solution.x - 0.5), 0.0, 1.0),
-        solution,
-        certificate,
+        basis,
+        margin=np.clip(2 * np.abs(solution.x - 0.5), 0.0, 1.0),
     )

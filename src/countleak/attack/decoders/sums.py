@@ -11,47 +11,24 @@ estimate is then the box's least squares of |b - Av|^2/sigma^2 + |v - mu|^2/tau^
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
+from countleak.attack.decoders.known import known_values
+from countleak.attack.diagnosis import ENOUGH
+from countleak.attack.guess import Guess, Intervals, Summed
 from countleak.attack.programs import Dmt
-from countleak.attack.queries import Queries
-from countleak.attack.transcript import Answers
-from countleak.errors import InputError, ShapeError, SolverError
+from countleak.attack.queries.ids import Id
+from countleak.attack.transcript import Transcript
+from countleak.errors import InputError, SolverError
 
-# Fewer sums a person than this leave nothing over to judge the noise by.
-ENOUGH = 1.2
 # A bound that is not given lies this many standard errors beyond every estimate.
 BEYOND = 2.0
 # sigma^2/tau^2 is sought within this many powers of ten of the mean squared singular value.
 POWERS = (-14.0, 3.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Amounts:
-    """A guess about the numbers of n people: ``values`` (n,), each with its standard ``error``.
-
-    With probability ``level`` a number lies between ``low`` (n,) and ``high`` (n,); ``basis`` says
-    in plain fields what the guess rests on. All in the units of the answers.
-    """
-
-    ids: NDArray[np.int64]
-    values: NDArray[np.float64]
-    error: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    level: float = 0.95
-    basis: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        fields = {"values": self.values, "errors": self.error, "ends": self.low, "tops": self.high}
-        for name, values in fields.items():
-            if values.shape != self.ids.shape:
-                raise ShapeError(f"{self.ids.size} ids but {values.size} {name}")
 
 
 @dataclass(frozen=True)
@@ -65,7 +42,7 @@ class Sums:
     low: float | None = None
     high: float | None = None
     sigma: float | None = None
-    known: Mapping[int, float] = field(default_factory=dict)
+    known: Mapping[Id, float] = field(default_factory=dict)
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -76,17 +53,17 @@ class Sums:
         if not 0 < self.level < 1:
             raise InputError(f"the level is {self.level:g}; it lies between 0 and 1")
 
-    def decode(self, queries: Queries, answers: Answers) -> Amounts:
+    def decode(self, transcript: Transcript) -> Guess:
         """Fit the spread, then everyone's number within the bounds."""
         # The matrices are small: threads would wait for each other more than they would work.
         with threadpool_limits(1):
-            return self._decode(queries, answers)
+            return self._decode(transcript)
 
-    def _decode(self, queries: Queries, answers: Answers) -> Amounts:
-        problem = Dmt().problem(queries, answers)
+    def _decode(self, transcript: Transcript) -> Guess:
+        problem = Dmt().problem(transcript)
         A, b = problem.A.astype(np.float64), problem.b
-        held, numbers = self._known(queries.ids)
-        free = ~held
+        people, numbers = known_values(transcript.ids, self.known, np.float64)
+        free = ~people
         if not free.any():
             raise InputError("everyone's number is known already; there is nothing to find out")
         if self.sigma is None and b.size < ENOUGH * free.sum():
@@ -94,29 +71,30 @@ class Sums:
                 f"{b.size} sums about {free.sum()} people do not tell noise from numbers; give "
                 f"sigma, or ask at least {int(ENOUGH * free.sum()) + 1}"
             )
-        spread = fit_spread(A[:, free], b - A[:, held] @ numbers[held], self.sigma)
+        left = b - A[:, people] @ numbers[people]
+        spread = fit_spread(A[:, free], left, self.sigma)
         low, high = self._bounds(spread)
         values, error = numbers.copy(), np.zeros(numbers.size)
-        values[free] = _within(A[:, free], b - A[:, held] @ numbers[held], spread, low, high)
+        values[free] = _within(A[:, free], left, spread, low, high)
         error[free] = spread.error
         reach = float(ndtri(0.5 + self.level / 2)) * error
-        return Amounts(
-            queries.ids,
-            values,
+        intervals = Intervals(
             error,
-            np.where(held, numbers, np.maximum(values - reach, low)),
-            np.where(held, numbers, np.minimum(values + reach, high)),
+            np.where(people, numbers, np.maximum(values - reach, low)),
+            np.where(people, numbers, np.minimum(values + reach, high)),
             self.level,
-            {
-                "decoder": "sums",
-                "answers": int(b.size),
-                "sigma": spread.sigma,
-                "mean": spread.mean,
-                "sd": spread.sd,
-                "bounds": [low, high],
-                "known": int(held.sum()),
-            },
         )
+        basis = Summed(
+            decoder="sums",
+            known=len(self.known),
+            answers=b.size,
+            sigma=spread.sigma,
+            mean=spread.mean,
+            sd=spread.sd,
+            bounds=(low, high),
+        )
+        claimed = np.ones(values.size, np.bool_)
+        return Guess(transcript.ids, values, claimed, basis, intervals=intervals)
 
     def _bounds(self, spread: "Spread") -> tuple[float, float]:
         low = self.low if self.low is not None else spread.lowest
@@ -127,15 +105,6 @@ class Sums:
                 "outside the bounds; check them"
             )
         return low, high
-
-    def _known(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        place = {person: at for at, person in enumerate(ids.tolist())}
-        held, numbers = np.zeros(ids.size, np.bool_), np.zeros(ids.size)
-        for person, number in self.known.items():
-            if person not in place:
-                raise InputError(f"the number of {person} is known, but no query is about that id")
-            held[place[person]], numbers[place[person]] = True, number
-        return held, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +183,7 @@ def _within(
     from scipy.optimize import lsq_linear
 
     n, width = A.shape[1], high - low
-    # The spread around the mean is one more answer a person, of noise sd.
+    # The spread around the mean is one more answer per person, of noise sd.
     ratio = spread.sigma / spread.sd
     rows = np.vstack([A, ratio * np.eye(n)])
     told = np.concatenate([b - low * A.sum(axis=1), np.full(n, ratio * (spread.mean - low))])

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.noise import Noise, Shape, Values, log_at_most, log_released
-from countleak.attack.queries import Queries
-from countleak.attack.transcript import Answers
+from countleak.attack.noise import UNKNOWN, Noise, Shape, Values, log_at_most, log_released
+from countleak.attack.transcript import Transcript
 from countleak.errors import InputError, ShapeError
 
 # Answers that are not whole are read to a sixteenth of a person: far below any noise that matters.
@@ -109,41 +108,37 @@ class Evidence:
         return np.concatenate(lines)
 
 
-def gather(
-    queries: Queries, answers: Answers, noise: Noise, *, whole: bool | None = None
-) -> Evidence:
-    """The evidence of answers, as ``noise`` lets them speak.
+def gather(transcript: Transcript, noise: Noise, *, whole: bool | None = None) -> Evidence:
+    """The evidence of a transcript, as ``noise`` lets its answers speak.
 
     Without a threshold in ``noise`` nothing is known of why an answer was suppressed, and those
-    that were say nothing. Whether answers are ``whole`` is seen from them unless said.
+    that were say nothing. Whether answers are ``whole`` is seen from them unless stated.
     """
-    if len(answers) and answers.query.max() >= len(queries):
-        raise ShapeError(f"an answer to query {answers.query.max()}, but {len(queries)} queries")
-    if noise.groups is not None and noise.groups.size != len(queries):
-        raise ShapeError(f"{noise.groups.size} groups for {len(queries)} queries; give each one")
-    query, values, released = answers.query, answers.values, answers.released
-    groups = np.zeros(len(queries), np.int64) if noise.groups is None else noise.groups
-    told = values[released]
-    whole = are_whole(answers) if whole is None else whole
+    m, matrix, released = len(transcript), transcript.queries.matrix, transcript.released
+    if noise.groups is not None and noise.groups.size != m:
+        raise ShapeError(f"{noise.groups.size} groups for {m} queries; give each one")
+    groups = np.zeros(m, np.int64) if noise.groups is None else noise.groups
+    query, values = np.arange(m), transcript.b
+    whole = are_whole(values) if whole is None else whole
     fractions = 1 if whole else FRACTIONS
     # Where an answer lies between two fractions it is read as the lower one, shifted by half.
-    scaled = np.floor((told if whole else told + 0.5 / FRACTIONS) * fractions)
+    scaled = np.floor((values if whole else values + 0.5 / FRACTIONS) * fractions)
     whole_part, part = np.divmod(scaled, fractions)
-    low = queries.matrix.clip(max=0).sum(axis=1, dtype=np.int64)
-    high = queries.matrix.clip(min=0).sum(axis=1, dtype=np.int64)
+    low = matrix.clip(max=0).sum(axis=1, dtype=np.int64)
+    high = matrix.clip(min=0).sum(axis=1, dtype=np.int64)
     largest, smallest = int(high.max(initial=0)), int(low.min(initial=0))
     said = np.clip(whole_part, smallest - FAR, largest + FAR).astype(np.int64)
     line = groups[query[released]] * fractions + part.astype(np.int64)
     lines = noise.group_count * fractions
     if noise.floor is not None:
-        clamped = told <= noise.floor
+        clamped = values <= noise.floor
         line = np.where(clamped, lines + groups[query[released]], line)
         # A clamped answer says that its noise was at most the floor less the count.
         said = np.where(clamped, 0, said)
         lines += noise.group_count
     pieces = [(query[released], line, said)]
     if noise.threshold is not None:
-        hidden, near = query[~released], query[released][told < _near(noise, told)]
+        hidden, near = query[~released], query[released][values < _near(noise, values)]
         pieces += [
             (at, np.full(at.size, lines + k), np.zeros(at.size, np.int64))
             for k, at in enumerate((hidden, near))
@@ -154,15 +149,14 @@ def gather(
             "no answer was released and the threshold is not known, so nothing can be learned; "
             "give a threshold"
         )
-    start, middle, rows = _columns(queries.matrix[which])
+    start, middle, rows = _columns(matrix[which])
     reach = max(largest - smallest, -smallest, largest) + FAR + 1
-    return Evidence(queries.ids.size, start, middle, rows, line, said, noise, whole, reach)
+    return Evidence(transcript.ids.size, start, middle, rows, line, said, noise, whole, reach)
 
 
-def are_whole(answers: Answers) -> bool:
-    """Whether every released answer is a whole number."""
-    told = answers.values[answers.released]
-    return bool((told == np.rint(told)).all())
+def are_whole(values: NDArray[np.float64]) -> bool:
+    """Whether all answers are whole numbers."""
+    return bool((values == np.rint(values)).all())
 
 
 def no_evidence(n: int, noise: Noise, whole: bool) -> Evidence:
@@ -197,13 +191,13 @@ def stack(parts: Sequence[Evidence]) -> Evidence:
     )
 
 
-def _near(noise: Noise, told: NDArray[np.float64]) -> float:
+def _near(noise: Noise, values: NDArray[np.float64]) -> float:
     assert noise.threshold is not None
-    if noise.sigma is not None:
+    if noise.sigma is not UNKNOWN:
         scale = float(np.max(noise.sigma))
     else:
         # Answers vary by more than their noise, so this errs on the safe side.
-        scale = float(told.std()) + 1 if told.size else 1.0
+        scale = float(values.std()) + 1 if values.size else 1.0
     return noise.threshold.mean + NEAR * (scale + noise.threshold.sd)
 
 

@@ -5,48 +5,94 @@ than people, and absolute residuals where some answers may be grossly wrong.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from countleak.attack.noise import Noise, Values
+from countleak.attack.noise import UNKNOWN, Noise, Values
 from countleak.attack.posterior.evidence import Evidence
-from countleak.attack.posterior.kinds import Bits, OneOf, one_hot
 from countleak.attack.posterior.messages import pass_messages
 from countleak.attack.posterior.sampling import MANY, Effort, Posterior, Start, sample
+from countleak.attack.posterior.secret_draws import Bits, OneOf, one_hot
 from countleak.attack.programs import Dmt
-from countleak.attack.queries import Queries
-from countleak.attack.solvers.interior import InteriorPoint
+from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.squares import box_least_squares
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import Transcript
 
-# Questions about one value of a secret, and their answers.
-Asked = tuple[Queries, Answers]
+# What quick decoders find, each (n,) in [0, 1]: where the sampler may start.
+Starts = tuple[NDArray[np.float64], ...]
 
 
-def fit(
-    queries: Queries,
-    answers: Answers,
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known beforehand: ``value`` (n,) of those marked in ``people`` (n,)."""
+
+    people: NDArray[np.bool_]
+    value: NDArray[np.int64]
+
+    @classmethod
+    def nobody(cls, n: int) -> "Known":
+        """Nothing is known of n people."""
+        return cls(np.zeros(n, np.bool_), np.zeros(n, np.int64))
+
+
+def fit_bits(
+    transcript: Transcript,
     evidence: Evidence,
     rng: np.random.Generator,
     *,
     prior: float | None = None,
-    known: NDArray[np.bool_] | None = None,
-    bits: NDArray[np.int64] | None = None,
+    known: Known | None = None,
     effort: Effort | None = None,
+    starts: Starts = (),
     histogram: bool = False,
 ) -> Posterior:
-    """The posterior of all bits; those ``known`` (n,) are as ``bits`` (n,) says."""
-    held = np.zeros(evidence.n, np.bool_) if known is None else known
-    fixed = np.zeros(evidence.n, np.int64) if bits is None else bits
+    """The posterior of all bits; ``prior`` is the rate of ones, estimated unless given.
+
+    ``starts`` saves the search for them where it was done before on the same people.
+    """
+    n = evidence.n
+    known = known or Known.nobody(n)
+    starts = starts or quick_starts(transcript, evidence.noise) or (np.zeros(n),)
+    candidates = [np.where(known.people, known.value, x >= 0.5).astype(np.int64) for x in starts]
     return sample(
         evidence,
-        best_start(queries, answers, evidence, held, fixed),
+        _likeliest(evidence, candidates, [transcript]),
         rng,
         kind=Bits(prior),
-        known=held,
-        effort=effort or sensible_effort(len(answers), evidence.n),
+        known=known.people,
+        effort=effort or sensible_effort(len(transcript), n),
         histogram=histogram,
+    )
+
+
+def fit_values(
+    parts: Sequence[Transcript | None],
+    evidence: Evidence,
+    rng: np.random.Generator,
+    *,
+    rates: tuple[float, ...] | None = None,
+    known: Known | None = None,
+    effort: Effort | None = None,
+) -> Posterior:
+    """The posterior of everyone's value, one of k: of bits as ``OneOf`` lays them out.
+
+    ``parts`` holds the transcript about each value, None where nothing was asked; ``evidence`` is
+    that of all, stacked.
+    """
+    k = len(parts)
+    n = evidence.n // k
+    known = known or Known.nobody(n)
+    most = max(len(part) for part in parts if part is not None)
+    return sample(
+        evidence,
+        _likeliest(evidence, _value_candidates(parts, evidence, known), parts),
+        rng,
+        kind=OneOf(k, rates),
+        known=np.tile(known.people, k),
+        effort=effort or sensible_effort(most, n),
     )
 
 
@@ -59,94 +105,55 @@ def sensible_effort(m: int, n: int) -> Effort:
     return Effort(2, 6 if m < 4 * n else 3, 80, 120)
 
 
-def fit_values(
-    asked: Sequence[Asked | None],
-    evidence: Evidence,
-    rng: np.random.Generator,
-    *,
-    rates: tuple[float, ...] | None = None,
-    known: NDArray[np.bool_] | None = None,
-    values: NDArray[np.int64] | None = None,
-    effort: Effort | None = None,
-) -> Posterior:
-    """The posterior of everyone's value, one of k: of bits as ``kinds.OneOf`` lays them out.
+def quick_starts(transcript: Transcript, noise: Noise) -> Starts:
+    """What quick decoders find; nothing where no answer was released.
 
-    ``asked`` holds the questions about each value, None where nothing was asked; ``evidence`` is
-    that of all, stacked. People ``known`` (n,) have the ``values`` (n,) given.
+    Absolute residuals are tried as well where some answers may be grossly wrong.
     """
-    k = len(asked)
-    n = evidence.n // k
-    held = np.zeros(n, np.bool_) if known is None else known
-    fixed = np.zeros(n, np.int64) if values is None else values
-    most = max(len(part[1]) for part in asked if part is not None)
-    return sample(
-        evidence,
-        best_value_start(asked, evidence, held, fixed),
-        rng,
-        kind=OneOf(k, rates),
-        known=np.tile(held, k),
-        effort=effort or sensible_effort(most, n),
-    )
+    if not transcript.released.any():
+        return ()
+    problem = Dmt().problem(transcript)
+    centred = problem.b - (0.0 if noise.offset is UNKNOWN else noise.offset)
+    # On matrices of this size two threads wait for each other more than they work.
+    with threadpool_limits(1):
+        starts = [
+            box_least_squares(problem.A, centred).x,
+            pass_messages(problem.A, centred),
+        ]
+    if noise.wrong != 0.0:
+        solution = AutoSolver().solve(problem).x
+        starts += [] if solution is None else [solution]
+    return tuple(starts)
 
 
-def best_start(
-    queries: Queries,
-    answers: Answers,
-    evidence: Evidence,
-    known: NDArray[np.bool_],
-    bits: NDArray[np.int64],
-) -> Start:
-    """The likeliest of the bits that quick decoders find, with the noise that they leave."""
-    found = quick_solutions(queries, answers, evidence.noise) or [np.zeros(evidence.n)]
-    candidates = [np.where(known, bits, x >= 0.5).astype(np.int64) for x in found]
-    return _likeliest(evidence, candidates, [(queries, answers)])
-
-
-def best_value_start(
-    asked: Sequence[Asked | None],
-    evidence: Evidence,
-    known: NDArray[np.bool_],
-    values: NDArray[np.int64],
-) -> Start:
-    """The likeliest of the values that quick decoders find, one value after the other.
+def _value_candidates(
+    parts: Sequence[Transcript | None], evidence: Evidence, known: Known
+) -> list[NDArray[np.int64]]:
+    """Bits of everyone's value that quick decoders find, one value after the other.
 
     Whoever has no share in the values that were answered has one of the others.
     """
-    n = evidence.n // len(asked)
-    found = [[] if part is None else quick_solutions(*part, evidence.noise) for part in asked]
+    n = evidence.n // len(parts)
+    starts = [() if part is None else quick_starts(part, evidence.noise) for part in parts]
     candidates = []
-    for at in range(max(map(len, found), default=0) or 1):
-        shares = np.stack([x[at] if x else np.full(n, np.nan) for x in found])
+    for at in range(max(map(len, starts), default=0) or 1):
+        shares = np.stack([x[at] if x else np.full(n, np.nan) for x in starts])
         silent = np.isnan(shares).all(axis=1)
         if silent.any():
             rest = np.clip(1 - shares[~silent].sum(axis=0), 0.0, 1.0)
             shares[silent] = rest / silent.sum()
-        chosen = np.where(known, values, shares.argmax(axis=0))
-        candidates.append(one_hot(chosen, len(asked)))
-    return _likeliest(evidence, candidates, asked)
-
-
-def quick_solutions(queries: Queries, answers: Answers, noise: Noise) -> list[NDArray[np.float64]]:
-    """What quick decoders find, each (n,) in [0, 1]; nothing where no answer was released.
-
-    Absolute residuals are tried as well where some answers may be grossly wrong.
-    """
-    if not answers.released.any():
-        return []
-    problem = Dmt().problem(queries, answers)
-    centred = problem.b - (noise.offset or 0.0)
-    found = [box_least_squares(problem.A, centred).x, pass_messages(problem.A, centred).probability]
-    if noise.wrong != 0.0:
-        solved = InteriorPoint().solve(problem).x
-        found += [] if solved is None else [solved]
-    return found
+        chosen = np.where(known.people, known.value, shares.argmax(axis=0))
+        candidates.append(one_hot(chosen, len(parts)))
+    return candidates
 
 
 def _likeliest(
-    evidence: Evidence, candidates: list[NDArray[np.int64]], asked: Sequence[Asked | None]
+    evidence: Evidence,
+    candidates: list[NDArray[np.int64]],
+    parts: Sequence[Transcript | None],
 ) -> Start:
     """The candidate that makes the answers likeliest, with the noise that it leaves."""
-    starts = [Start(x, _values(evidence.noise, _residuals(x, asked))) for x in candidates]
+    starts = [Start(x, _values(evidence.noise, _residuals(x, parts))) for x in candidates]
     return max(
         starts,
         key=lambda start: float(
@@ -155,23 +162,21 @@ def _likeliest(
     )
 
 
-def _residuals(x: NDArray[np.int64], asked: Sequence[Asked | None]) -> NDArray[np.float64]:
+def _residuals(x: NDArray[np.int64], parts: Sequence[Transcript | None]) -> NDArray[np.float64]:
     """Answers less counts of bits x, for every released answer; 0 alone where there is none."""
     left = [np.zeros(0)]
-    for part, bits in zip(asked, np.split(x, len(asked)), strict=True):
+    for part, bits in zip(parts, np.split(x, len(parts)), strict=True):
         if part is not None:
-            queries, answers = part
-            counts = queries.matrix[answers.query[answers.released]] @ bits
-            left.append(answers.values[answers.released] - counts)
+            left.append(part.b - part.A @ bits)
     residuals = np.concatenate(left)
     return residuals if residuals.size else np.zeros(1)
 
 
 def _values(noise: Noise, residual: NDArray[np.float64]) -> Values:
-    """Values for all that is open, from residuals at a start; a few gross ones change nothing."""
-    offset = float(np.median(residual)) if noise.offset is None else noise.offset
+    """Values for all that is unknown, from residuals at a start, of which a few may be gross."""
+    offset = float(np.median(residual)) if noise.offset is UNKNOWN else noise.offset
     scale = max(1.4826 * float(np.median(np.abs(residual - offset))), 0.5)
     sigma = np.full(noise.group_count, scale)
-    if noise.sigma is not None:
+    if noise.sigma is not UNKNOWN:
         sigma = np.broadcast_to(np.asarray(noise.sigma, np.float64), sigma.shape).copy()
-    return Values(sigma, offset, 0.02 if noise.wrong is None else noise.wrong)
+    return Values(sigma, offset, 0.02 if noise.wrong is UNKNOWN else noise.wrong)

@@ -10,10 +10,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.noise import Noise, Values
+from countleak.attack.noise import UNKNOWN, Noise, Values
 from countleak.attack.posterior.evidence import Evidence
-from countleak.attack.posterior.kinds import Kind
 from countleak.attack.posterior.replicas import LEAST_SIGMA, NOISE_EVERY, offset_precision
+from countleak.attack.posterior.secret_draws import Kind
 
 # Proposals are cheap here, so more of them make a round.
 EXCHANGES = 4
@@ -104,11 +104,11 @@ class GramReplica:
         exchanges = EXCHANGES * self.kind.people(self.gram.n)
         self.kind.gram_sweep(self.x, self.free, self.c, self.G, self.rates, rng, exchanges, total)
         bits = self.x.astype(np.float64)
-        if self.gram.noise.offset is None:
+        if self.gram.noise.offset is UNKNOWN:
             self._draw_offset(bits, beta, rng)
         misfit = self.gram.misfit(bits, self.values.offset)
         self.rounds += 1
-        if self.rounds % NOISE_EVERY == 0 and self.gram.noise.sigma is None:
+        if self.rounds % NOISE_EVERY == 0 and self.gram.noise.sigma is UNKNOWN:
             self._draw_sigma(misfit, beta, rng)
         variance = self.values.sigma**2
         self.likelihood = float(

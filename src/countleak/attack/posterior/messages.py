@@ -6,8 +6,6 @@ reaches where sampling from a random start would freeze, with fewer answers than
 fail to settle: ``settled`` says so, and whoever uses it compares its fit with another's.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
@@ -17,24 +15,17 @@ ROUNDS = 300
 LEAST_VARIANCE = 1e-5
 
 
-@dataclass(frozen=True, eq=False)
-class Marginals:
-    """``probability`` (n,) of a one, the noise ``sigma`` and ``prior`` found on the way."""
-
-    probability: NDArray[np.float64]
-    sigma: float
-    prior: float
-    settled: bool
-
-
 def pass_messages(
     A: NDArray[np.int8] | NDArray[np.float64],
     b: NDArray[np.float64],
     *,
     sigma: float | None = None,
     prior: float | None = None,
-) -> Marginals:
-    """The marginals that answers b (m,) of Gaussian noise lead to; what is open is estimated."""
+) -> NDArray[np.float64]:
+    """The probability (n,) of a one, from answers b (m,) of Gaussian noise.
+
+    ``sigma`` and ``prior`` are estimated unless given.
+    """
     m, n = A.shape
     dense = A.astype(np.float64)
     eigenvalues, vectors = np.linalg.eigh(dense.T @ dense)
@@ -71,5 +62,5 @@ def pass_messages(
         gamma2 = (1 - DAMPING) * gamma2 + DAMPING * goal
         r2 = (1 - DAMPING) * r2 + DAMPING * r_goal
         if change < 1e-5:
-            return Marginals(p, float(np.sqrt(variance)), pi, True)
-    return Marginals(p, float(np.sqrt(variance)), pi, False)
+            break
+    return np.asarray(p)

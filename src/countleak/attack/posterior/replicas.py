@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from countleak.attack.noise import Values
+from countleak.attack.noise import UNKNOWN, Values
 from countleak.attack.posterior.evidence import Evidence
-from countleak.attack.posterior.kinds import Kind, State
+from countleak.attack.posterior.secret_draws import Kind, State
 
 # The noise changes slowly: it is drawn every so many rounds.
 NOISE_EVERY = 3
@@ -98,7 +98,7 @@ class TableReplica:
         e, now = self.evidence, self.values
         groups = now.sigma.size
         per_line = self.met.sum(axis=1)[: groups * e.fractions].reshape(groups, -1).sum(axis=1)
-        if e.noise.sigma is None:
+        if e.noise.sigma is UNKNOWN:
             step = 1.7 / np.sqrt(2 * beta * np.maximum(per_line, 4))
             sigma = np.maximum(now.sigma * np.exp(step * rng.normal(size=groups)), LEAST_SIGMA)
             table = e.table(Values(sigma, now.offset, now.wrong))
@@ -107,12 +107,12 @@ class TableReplica:
             if taken.any():
                 kept = Values(np.where(taken, sigma, now.sigma), now.offset, now.wrong)
                 self.take(kept, table if taken.all() else e.table(kept))
-        if e.noise.offset is None:
+        if e.noise.offset is UNKNOWN:
             width = 2 * float(self.values.sigma.mean()) / np.sqrt(beta * max(per_line.sum(), 4))
             proposal = self.values.offset + width * rng.normal()
             values = Values(self.values.sigma, proposal, self.values.wrong)
             self._consider(values, beta, rng, offset_prior(self.values, proposal))
-        if e.noise.wrong is None:
+        if e.noise.wrong is UNKNOWN:
             odds = logit(self.values.wrong) + 0.5 * rng.normal()
             wrong = float(np.clip(expit(odds), 1e-5, 0.5))
             self._consider(Values(self.values.sigma, self.values.offset, wrong), beta, rng)

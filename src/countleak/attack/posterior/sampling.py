@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from countleak.attack.noise import Values
+from countleak.attack.noise import UNKNOWN, Values
 from countleak.attack.posterior.evidence import Evidence
 from countleak.attack.posterior.gram import Gram, GramReplica
-from countleak.attack.posterior.kinds import Bits, Kind
 from countleak.attack.posterior.replicas import Replica, TableReplica
+from countleak.attack.posterior.secret_draws import Bits, Kind
 from countleak.errors import InputError
 
 # Neighbours should exchange about this often.
@@ -91,7 +91,7 @@ def sample(
     # Where all that speaks is Gaussian and the noise wide, answers need not be looked at again.
     plain = evidence.is_gaussian and float(start.values.sigma.min()) > WIDE
     # An open offset would tie the blocks of values together.
-    apart = kind.blocks == 1 or evidence.noise.offset is not None
+    apart = kind.blocks == 1 or evidence.noise.offset is not UNKNOWN
     gram = Gram.of(evidence, kind.blocks) if plain and apart and not histogram else None
     # The matrices are small: threads would wait for each other more than they would work.
     with threadpool_limits(1):

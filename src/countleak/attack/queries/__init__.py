@@ -1,36 +1,64 @@
 """Queries: whom each counting question weighs, and how it is written in SQL.
 
-A family is one file: ``subsets``, ``signs``, ``digits``. Each gives one meaning twice, as a
-matrix row and, where it has one, as an SQL predicate.
+A family is one file: ``subsets``, ``signs``, ``digits``, ``tables``. Each gives one meaning twice,
+as a matrix row and, where it has one, as an SQL predicate built from the query's parameters.
 """
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.attack.queries.ids import id_list
 from countleak.errors import InputError, ShapeError
-from countleak.files import Records, read_records, write_records
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+class Family(Protocol):
+    """What queries of one kind have in common."""
+
+    @property
+    def name(self) -> str:
+        """How files and messages call it."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The parameters, numbers all, without which a query cannot be asked."""
+        ...
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the SQL names people one by one, so that nobody else can match."""
+        ...
+
+    def predicate(self, queries: "Queries", position: int, key: tuple[str, ...]) -> "exp.Expr":
+        """The SQL condition that holds for the people of a query, ``key`` being the id columns.
+
+        Raises InputError for families that SQL cannot ask.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Queries:
     """m linear queries over n people: query i asks for ``matrix[i] @ secret``.
 
-    ``ids`` (n,) names the columns of ``matrix`` (m, n); ``parameters`` holds what tells the
-    queries of the ``family`` apart, each (m,); ``where`` the m SQL predicates, or nothing.
+    ``ids`` (n,) names the columns of ``matrix`` (m, n); ``parameters``, each (m,), are what tells
+    the queries of a ``family`` apart.
     """
 
-    ids: NDArray[np.int64]
+    ids: NDArray[Any]
     matrix: NDArray[np.int8]
-    family: str
+    family: Family
     parameters: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    where: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         m, n = self.matrix.shape
@@ -39,21 +67,18 @@ class Queries:
         if n != self.ids.size:
             raise ShapeError(f"{self.ids.size} ids but queries over {n} people")
         for name, values in self.parameters.items():
-            if len(values) != m:
-                raise ShapeError(f"{m} queries but {len(values)} values of {name}")
-        if self.where and len(self.where) != m:
-            raise ShapeError(f"{m} queries but {len(self.where)} predicates")
+            if values.shape != (m,):
+                raise ShapeError(f"{m} queries but {values.size} values of {name}")
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
-    def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The exact answers (m,) for a secret x (n,)."""
-        return self.matrix @ x
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self.family.name} queries about {self.ids.size} people>"
 
-    def tdot(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The transposed product (n,) for weights y (m,)."""
-        return self.matrix.T @ y
+    def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The exact answers (m,) for a secret x (n,), in double precision whatever its type."""
+        return np.asarray(self.matrix @ np.asarray(x, dtype=np.float64))
 
     def take(self, positions: NDArray[np.int64]) -> "Queries":
         """The queries at ``positions``, in that order."""
@@ -62,14 +87,21 @@ class Queries:
             self.matrix[positions],
             self.family,
             {name: values[positions] for name, values in self.parameters.items()},
-            tuple(self.where[i] for i in positions) if self.where else (),
         )
+
+    def without(self, people: NDArray[np.bool_]) -> "Queries":
+        """The same queries about everyone but ``people`` (n,)."""
+        return Queries(self.ids[~people], self.matrix[:, ~people], self.family, self.parameters)
+
+    def predicate(self, position: int, key: tuple[str, ...]) -> "exp.Expr":
+        """The SQL condition of one query; ``key`` names the id columns."""
+        return self.family.predicate(self, position, key)
 
     def groups_by(self, parameter: str) -> NDArray[np.int64]:
         """The group (m,) of each query, 0, 1, ...: those alike in ``parameter`` share one."""
         if parameter not in self.parameters:
             raise InputError(
-                f"{self.family} queries have no parameter {parameter!r}; they have "
+                f"{self.family.name} queries have no parameter {parameter!r}; they have "
                 f"{', '.join(self.parameters) or 'none'}"
             )
         return np.unique(self.parameters[parameter], return_inverse=True)[1].astype(np.int64)
@@ -78,100 +110,6 @@ class Queries:
     def digest(self) -> str:
         """A fingerprint of what is asked about whom; answers carry it to find their queries."""
         content = hashlib.sha256(str(self.matrix.shape).encode())
-        content.update(np.ascontiguousarray(self.ids).tobytes())
+        content.update(json.dumps(id_list(self.ids)).encode())
         content.update(np.ascontiguousarray(self.matrix).tobytes())
         return content.hexdigest()[:16]
-
-
-def count_statement(
-    where: str,
-    *,
-    table: str,
-    column: str,
-    condition: str | None = None,
-    between: tuple[int, int] | None = None,
-) -> str:
-    """The SQL text of one counting query, written as the paper's attack wrote it."""
-    parts = [where]
-    if condition:
-        parts.append(condition)
-    if between:
-        parts.append(f"{column} BETWEEN {between[0]} and {between[1]}")
-    return f"SELECT count(DISTINCT {column}) FROM {table} WHERE {' AND '.join(parts)}"
-
-
-def write_queries(path: Path, queries: Queries) -> None:
-    """Write queries to a file that holds all an attacker needs: whom, what, and the SQL."""
-    signed = bool((queries.matrix < 0).any())
-    if not np.isin(queries.matrix, (-1, 1) if signed else (0, 1)).all():
-        raise InputError("only subset (0/1) and sign (-1/+1) queries can be written to a file")
-    rows = np.packbits(queries.matrix > 0, axis=1)
-    header = {
-        "queries": len(queries),
-        "family": queries.family,
-        "signed": signed,
-        "ids": queries.ids.tolist(),
-    }
-    parameters = {name: values.tolist() for name, values in queries.parameters.items()}
-    write_records(
-        path,
-        "queries",
-        header,
-        (
-            {
-                **{name: values[i] for name, values in parameters.items()},
-                **({"where": queries.where[i]} if queries.where else {}),
-                "members": row.tobytes().hex(),
-            }
-            for i, row in enumerate(rows)
-        ),
-    )
-
-
-def read_queries(path: Path) -> Queries:
-    """The queries of a file written by ``write_queries``."""
-    records = read_records(path, "queries")
-    if not records.lines:
-        raise InputError(f"{path}: there are no queries; run `countleak plan` again")
-    header = records.header
-    people, family, signed = header.get("ids"), header.get("family"), header.get("signed")
-    if not (
-        isinstance(people, list)
-        and all(type(i) is int and abs(i) < 10**15 for i in people)
-        and 0 < len(set(people)) == len(people)
-        and isinstance(family, str)
-        and isinstance(signed, bool)
-    ):
-        raise records.fault(1, "the header is damaged; run `countleak plan` again")
-    if header.get("queries") != len(records.lines):
-        raise records.fault(
-            1,
-            f"the header promises {header.get('queries')} queries, the file holds "
-            f"{len(records.lines)}; run `countleak plan` again",
-        )
-    ids = np.array(people, dtype=np.int64)
-    members = np.array([_members(records, line, row, ids.size) for line, row in records.lines])
-    matrix = members.astype(np.int8)
-    names = [name for name in records.lines[0][1] if name not in ("members", "where")]
-    for line, row in records.lines:
-        if missing := [name for name in names if name not in row]:
-            raise records.fault(line, f"{missing[0]} is missing; run `countleak plan` again")
-    return Queries(
-        ids,
-        2 * matrix - 1 if signed else matrix,
-        family,
-        {name: np.array([row[name] for _, row in records.lines]) for name in names},
-        tuple(str(row["where"]) for _, row in records.lines if "where" in row),
-    )
-
-
-def _members(records: Records, line: int, row: Mapping[str, Any], n: int) -> NDArray[np.uint8]:
-    try:
-        packed = np.frombuffer(bytes.fromhex(row["members"]), dtype=np.uint8)
-    except (KeyError, TypeError, ValueError):
-        packed = np.empty(0, dtype=np.uint8)
-    if packed.size != -(-n // 8) or np.unpackbits(packed)[n:].any():
-        raise records.fault(
-            line, f"members must be {n} bits in hexadecimal; run `countleak plan` again"
-        )
-    return np.unpackbits(packed, count=n)

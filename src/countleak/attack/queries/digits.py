@@ -3,19 +3,26 @@
     floor(c * pow((id * p), e) + 0.5) = floor(c * pow((id * p), e))
 
 holds where the fractional part of ``c * (id * p)**e`` is below 1/2. Cohen and Nissim (section 2)
-name a query by prime p, digit j, exponent e and modulus m; see ``PaperName`` for how that maps.
+name a query by prime p, digit j, exponent e and modulus m: m = 5 is c = 10**j (the digit after
+the j-th is 0-4), m = 2 is c = 5 * 10**(j-1) (the j-th digit is even). The paper's wording for
+m = 5 does not fit its own SQL; the SQL counts.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.queries.arithmetic import Arithmetic, Exact, Float64
+from countleak.attack.queries.ids import are_integers
 from countleak.errors import InputError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 CONSTANTS = (5, 10, 50, 100, 500, 1000, 5000, 10000, 50000, 100000)
 # 0.5, 0.6, ..., 1.9 without 1.0, as asked of Diffix; the simulations stop at 0.9.
@@ -24,44 +31,36 @@ SWEEP_EXPONENTS = tuple(tenths / 10 for tenths in range(5, 10))
 
 
 @dataclass(frozen=True)
-class PaperName:
-    """A digit query in the paper's words: prime ``p``, digit ``j`` of 1-5, exponent ``e``, ``m``.
+class Digits:
+    """A digit of a power of the id, as it was asked of Diffix."""
 
-    m = 5 is c = 10**j (the digit after the j-th is 0-4), m = 2 is c = 5 * 10**(j-1) (the j-th
-    digit is even). The paper's wording for m = 5 does not fit its own SQL; the SQL counts.
-    """
+    name: str = "digits"
+    needs: tuple[str, ...] = ("prime", "constant", "exponent")
+    explicit: bool = False
 
-    p: int
-    j: int
-    e: float
-    m: int
+    def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":
+        from sqlglot import exp
 
-    @property
-    def constant(self) -> int:
-        """The constant c of the SQL."""
-        if self.m not in (2, 5) or not 1 <= self.j <= 5:
-            raise InputError(f"{self}: m must be 2 or 5 and j from 1 to 5")
-        return int(10**self.j if self.m == 5 else 5 * 10 ** (self.j - 1))
+        from countleak.attack.queries.predicates import column
 
-    @classmethod
-    def of(cls, prime: int, constant: int, exponent: float) -> "PaperName":
-        """The paper's name of the query with these parameters."""
-        for j in range(1, 6):
-            for m in (2, 5):
-                name = cls(prime, j, exponent, m)
-                if name.constant == constant:
-                    return name
-        raise InputError(f"constant {constant} has no name in the paper; it uses {CONSTANTS}")
+        if len(key) > 1:
+            raise InputError("digit queries take powers of one id column; ask subsets instead")
+        prime, constant, exponent = (
+            exp.convert(queries.parameters[name][position].item()) for name in self.needs
+        )
+        product = exp.Paren(this=exp.Mul(this=column(key[0]), expression=prime))
+        power = exp.Mul(this=constant, expression=exp.Pow(this=product, expression=exponent))
+        half = exp.Add(this=power, expression=exp.convert(0.5))
+        return exp.EQ(this=exp.Floor(this=half), expression=exp.Floor(this=power.copy()))
 
 
 def digit_queries(
-    ids: NDArray[np.int64],
+    ids: NDArray[Any],
     *,
     primes: int = 25,
     exponents: Sequence[float] = ATTACK_EXPONENTS,
     constants: Sequence[int] = CONSTANTS,
     arithmetic: Arithmetic | None = None,
-    column: str = "client_id",
 ) -> Queries:
     """All digit queries of the first ``primes`` primes, every exponent and every constant."""
     if primes < 1 or not exponents or not constants:
@@ -70,17 +69,16 @@ def digit_queries(
         )
     grid = [(e, p, c) for e in exponents for p in first_primes(primes) for c in constants]
     exponent, prime, constant = (np.array(values) for values in zip(*grid, strict=True))
-    return digit_queries_of(ids, prime, constant, exponent, arithmetic=arithmetic, column=column)
+    return digit_queries_of(ids, prime, constant, exponent, arithmetic=arithmetic)
 
 
 def digit_queries_of(
-    ids: NDArray[np.int64],
+    ids: NDArray[Any],
     prime: NDArray[np.int64],
     constant: NDArray[np.int64],
     exponent: NDArray[np.float64],
     *,
     arithmetic: Arithmetic | None = None,
-    column: str = "client_id",
 ) -> Queries:
     """The digit queries with these parameters, each (m,), in this order."""
     arithmetic = arithmetic or Float64()
@@ -92,20 +90,20 @@ def digit_queries_of(
     for (p, e), start, stop in zip(pairs, starts[:-1], starts[1:], strict=True):
         rows = order[start:stop]
         matrix[rows] = arithmetic.holds(ids * int(p), float(e), constant[rows])
-    where = tuple(
-        predicate(column, *row)
-        for row in zip(prime.tolist(), constant.tolist(), exponent.tolist(), strict=True)
-    )
     parameters = {"prime": prime, "constant": constant, "exponent": exponent}
-    return Queries(ids, matrix, "digits", parameters, where)
+    return Queries(ids, matrix, Digits(), parameters)
 
 
 def _check(
-    ids: NDArray[np.int64],
+    ids: NDArray[Any],
     prime: NDArray[np.int64],
     constant: NDArray[np.int64],
     exponent: NDArray[np.float64],
 ) -> None:
+    if not are_integers(ids):
+        raise InputError(
+            "digit queries take powers of whole-number ids, and these are not; ask subsets instead"
+        )
     if ids.size and not 1 <= ids.min() <= ids.max() <= 10**12:
         raise InputError(
             f"ids from {ids.min()} to {ids.max()}: digit queries take powers, so ids must lie "
@@ -119,25 +117,13 @@ def _check(
             raise InputError(f"exponent {e:g}: it must lie in (0, 5] and have at most 3 decimals")
 
 
-def predicate(column: str, prime: int, constant: int, exponent: float) -> str:
-    """The query in SQL, to the letter as it was asked of Diffix."""
-    left = f"floor({constant} * pow(({column} * {prime}),{exponent:g}) + 0.5)"
-    return f"{left} = floor({constant} * pow(({column} * {prime}), {exponent:g}))"
-
-
-def float64_predicate(column: str, prime: int, constant: int, exponent: float) -> str:
-    """The query in SQL with casts that make PostgreSQL compute in doubles, as DuckDB does."""
-    power = f"{constant}::float8 * pow(({column} * {prime})::float8, {exponent:g}::float8)"
-    return f"floor({power} + 0.5::float8) = floor({power})"
-
-
 def fragile(queries: Queries) -> NDArray[np.bool_]:
     """Marks (m,) the digit queries that float64 and exact arithmetic decide differently.
 
     For someone at least: a server and an attacker may then mean different people by them.
     """
-    if queries.family != "digits":
-        raise InputError(f"{queries.family} queries are not fragile; only digit queries can be")
+    if not isinstance(queries.family, Digits):
+        raise InputError(f"{queries.family.name} queries are not fragile; only digits can be")
     by_exact, by_float = (
         digit_queries_of(
             queries.ids,

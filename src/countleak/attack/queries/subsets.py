@@ -1,26 +1,35 @@
 """Uniformly random subsets, the family of Dinur and Nissim."""
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.queries.ids import id_list
 from countleak.errors import InputError
 
+if TYPE_CHECKING:
+    from sqlglot import exp
 
-def random_subsets(
-    ids: NDArray[np.int64], m: int, rng: np.random.Generator, column: str | None = None
-) -> Queries:
-    """m independent queries, each counting every person with probability 1/2.
 
-    With the name of the id ``column`` each is also written in SQL, as a list of ids.
-    """
+@dataclass(frozen=True)
+class Subsets:
+    """Any set of people, written in SQL as a list of ids."""
+
+    name: str = "subsets"
+    needs: tuple[str, ...] = ()
+    explicit: bool = True
+
+    def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":
+        from countleak.attack.queries.predicates import is_among
+
+        return is_among(key, id_list(queries.ids[queries.matrix[position] == 1]))
+
+
+def random_subsets(ids: NDArray[Any], m: int, rng: np.random.Generator) -> Queries:
+    """m independent queries, each counting every person with probability 1/2."""
     if m < 1:
         raise InputError(f"{m} queries; ask at least one")
-    matrix = rng.integers(0, 2, size=(m, ids.size), dtype=np.int8)
-    where = tuple(_among(column, ids[row == 1]) for row in matrix) if column else ()
-    return Queries(ids, matrix, "subsets", where=where)
-
-
-def _among(column: str, ids: NDArray[np.int64]) -> str:
-    # IN () is no SQL; a predicate that never holds asks about nobody as well.
-    return f"{column} IN ({', '.join(map(str, ids))})" if ids.size else f"{column} <> {column}"
+    return Queries(ids, rng.integers(0, 2, size=(m, ids.size), dtype=np.int8), Subsets())

@@ -5,8 +5,9 @@ their values. Whoever knows the columns knows who is in which cell.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +15,48 @@ from numpy.typing import NDArray
 from countleak.attack.queries import Queries
 from countleak.errors import InputError
 
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 Table = tuple[str, ...]
+# The parameter that numbers the tables; the others are columns, None where a table has them not.
+TABLE = "table"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A cell: one value for each column of its table."""
+
+    name: str = "tables"
+    needs: tuple[str, ...] = ("table",)
+    explicit: bool = False
+
+    def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":
+        from sqlglot import exp
+
+        from countleak.attack.queries.predicates import column
+
+        cell = {name: values[position] for name, values in queries.parameters.items()}
+        return exp.and_(
+            *(
+                exp.EQ(this=column(name), expression=exp.convert(value))
+                for name, value in cell.items()
+                if name != TABLE and value is not None
+            )
+        )
 
 
 def table_queries(
-    ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], tables: Sequence[Table]
+    ids: NDArray[Any], columns: Mapping[str, NDArray[Any]], tables: Sequence[Table]
 ) -> Queries:
     """A query for every cell, that anyone is in, of every table; ``columns`` are each (n,).
 
-    The parameter ``table`` says which table a cell belongs to.
+    The parameter ``table`` says which table a cell belongs to, the others its values.
     """
-    rows, numbers, where = [], [], []
+    if TABLE in columns:
+        raise InputError(f"a column is called {TABLE!r}, as the number of a table is; rename it")
+    rows: list[NDArray[np.bool_]] = []
+    cells: list[dict[str, Any]] = []
     for number, table in enumerate(tables):
         if missing := [name for name in table if name not in columns]:
             raise InputError(f"there is no column {missing[0]!r} to make a table of")
@@ -33,22 +65,19 @@ def table_queries(
         coded = np.column_stack(
             [np.unique(columns[name], return_inverse=True)[1] for name in table]
         )
-        cells, member = np.unique(coded, axis=0, return_inverse=True)
-        for cell in range(len(cells)):
+        combined, member = np.unique(coded, axis=0, return_inverse=True)
+        for cell in range(len(combined)):
             inside = member.ravel() == cell
             first = int(np.flatnonzero(inside)[0])
             rows.append(inside)
-            numbers.append(number)
-            where.append(
-                " AND ".join(f"{name} = {_literal(columns[name][first])}" for name in table)
-            )
-    return Queries(
-        ids,
-        np.array(rows, dtype=np.int8),
-        "tables",
-        {"table": np.array(numbers)},
-        tuple(where),
-    )
+            values = {name: columns[name][first : first + 1].tolist()[0] for name in table}
+            cells.append({TABLE: number, **values})
+    used = list(dict.fromkeys(name for table in tables for name in table))
+    parameters = {TABLE: np.array([cell[TABLE] for cell in cells])}
+    for name in used:
+        parameters[name] = np.empty(len(cells), dtype=object)
+        parameters[name][:] = [cell.get(name) for cell in cells]
+    return Queries(ids, np.array(rows, dtype=np.int8), Tables(), parameters)
 
 
 def random_tables(
@@ -61,11 +90,3 @@ def random_tables(
             f"{len(columns)} columns make {len(every)} tables of up to {ways}, not {count}"
         )
     return [every[at] for at in np.sort(rng.choice(len(every), size=count, replace=False))]
-
-
-def _literal(value: Any) -> str:
-    """A value as SQL writes it."""
-    if isinstance(value, str):
-        quoted = value.replace("'", "''")
-        return f"'{quoted}'"
-    return str(value)

@@ -11,7 +11,7 @@ SMALL = 2_000
 
 
 @dataclass(frozen=True)
-class Auto:
+class AutoSolver:
     """The interior point where it is the faster one, HiGHS where it is not or nothing else will do.
 
     HiGHS takes integer programs, vertices of (F) and small programs, and steps in, saying so,

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from countleak.audit.targets.simulated import (
-    BoundedUniform,
     Gaussian,
     Laplace,
     Mechanism,
     RoundedToBase,
     SimulatedDiffix,
+    Uniform,
 )
 from countleak.errors import InputError
 
@@ -140,7 +140,7 @@ def _(mechanism: Laplace) -> Law:
 
 
 @law_of.register
-def _(mechanism: BoundedUniform) -> Law:
+def _(mechanism: Uniform) -> Law:
     return _steps(np.arange(-mechanism.bound, mechanism.bound + 1), None)
 
 

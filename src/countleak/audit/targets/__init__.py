@@ -1,7 +1,7 @@
 """Targets: whatever answers counting queries about a secret."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,13 @@ from countleak.attack.queries import Queries
 from countleak.attack.transcript import Answers
 
 
+@runtime_checkable
 class Target(Protocol):
     """A system under audit. It knows the secret; nothing downstream of it does."""
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
-        """Answer the queries at ``positions``, batch by batch as answers come in."""
+        """Answer the questions at ``positions``, batch by batch as answers come in.
+
+        Position ``v * m + i`` is query i of m, about the value v where the secret has several.
+        """
         ...

@@ -7,17 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.secrets import Secret
 from countleak.attack.transcript import Answers
-from countleak.audit.people import Condition, People
-from countleak.audit.targets.counts import Counts
+from countleak.audit.people import People
+from countleak.audit.targets.sql import SqlQuestions
 from countleak.diffix.databases.database import Database
 from countleak.diffix.engine import Answer, Engine
 from countleak.diffix.releases import Release, release_of
 from countleak.diffix.salt import Salt, salt_file
+from countleak.errors import InputError
 
 # Small enough that little is lost when a run is stopped.
 BATCH = 100
-TABLE = "loans"
 
 
 class Diffix:
@@ -30,30 +31,37 @@ class Diffix:
     def __init__(
         self,
         data: People | Database,
-        count: str | Condition | None = None,
+        count: str | Secret | None = None,
         release: str | Release = "18.1",
         salt: Salt | Path | None = None,
-        *,
-        table: str = TABLE,
     ):
-        """Ask a database, or people, who are loaded into a DuckDB as ``table``.
+        """Ask a database, or people, who are loaded into a DuckDB under their table's name.
 
         ``salt`` is a secret or the file that keeps it; without one it is random, and forgotten.
         """
-        secret = salt_file(salt) if isinstance(salt, Path) else salt or Salt.random()
-        self.condition = Condition.parse(count) if isinstance(count, str) else count
+        secret_salt = salt_file(salt) if isinstance(salt, Path) else salt or Salt.random()
+        if isinstance(count, str):
+            from countleak.attack.secrets import parse_secret
+
+            count = data.named(count) if isinstance(data, People) else parse_secret(count)
+        self.secret = count
         if isinstance(data, People):
-            if self.condition is not None:
+            if self.secret is not None:
                 # It raises for a condition that holds for nobody, before anything is asked.
-                data.secret(self.condition)
-            columns = {data.id_column: data.ids, **data.columns}
+                data.truth(self.secret)
+            if len(data.key) > 1:
+                raise InputError("Diffix knows people by one column, not by a composite key")
             # Loaded here: most of countleak needs no database.
             from countleak.diffix.databases.duck import Duck
 
-            data = Duck.of_columns(columns, secret, table=table, user=data.id_column)
+            data = Duck.of_columns(
+                data.all_columns, secret_salt, table=data.table, user=data.key[0]
+            )
         self.engine = Engine(
-            data, release_of(release) if isinstance(release, str) else release, secret
+            data, release_of(release) if isinstance(release, str) else release, secret_salt
         )
+        table = self.engine.database.table
+        self.questions = SqlQuestions(table.name, (table.user,), self.secret)
 
     def ask(self, statement: str) -> Answer:
         """The answer to a question of one's own, in SQL."""
@@ -69,6 +77,5 @@ class Diffix:
             yield Answers(batch, np.where(released, values, np.nan), released)
 
     def statement(self, queries: Queries, position: int) -> str:
-        """The SQL of a query."""
-        table = self.engine.database.table
-        return Counts(table.name, table.user, self.condition).statement(queries, position)
+        """The SQL of the question at a position."""
+        return self.questions.statement(queries, position)

@@ -3,15 +3,17 @@
 import ipaddress
 import os
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.secrets import Number
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.counts import Counts
-from countleak.audit.targets.several import Line, Manners, ask_over
+from countleak.audit.targets.pool import Connection, RequestLimits, ask_all
+from countleak.audit.targets.sql import SqlQuestions
 from countleak.errors import InputError, MissingExtra, Refused, TargetError
 
 if TYPE_CHECKING:
@@ -36,14 +38,14 @@ class PostgresTarget:
     The password comes from the address, PGPASSWORD or the user's .pgpass, and is never shown.
     """
 
-    def __init__(self, url: str, counts: Counts, manners: Manners | None = None):
-        """Ask ``counts`` of the server at ``url``; nothing is sent before ``answer``."""
+    def __init__(self, url: str, questions: SqlQuestions, limits: RequestLimits | None = None):
+        """Ask ``questions`` of the server at ``url``; nothing is sent before ``answer``."""
         try:
             import psycopg
             from psycopg.conninfo import conninfo_to_dict
         except ImportError:
             raise MissingExtra("a PostgreSQL target", "live") from None
-        self.counts, self.manners = counts, manners or Manners()
+        self.questions, self.limits = questions, limits or RequestLimits()
         self._url = url
         try:
             given = conninfo_to_dict(url)
@@ -81,10 +83,10 @@ class PostgresTarget:
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """Ask the queries over several connections; batches as answers come."""
-        statements = [(at, self.counts.harmless(queries, at)) for at in positions.tolist()]
-        return ask_over(self.line, statements, self.manners)
+        statements = [(at, self.questions.statement(queries, at)) for at in positions.tolist()]
+        return ask_all(self.connect, statements, self.limits)
 
-    def line(self) -> Line:
+    def connect(self) -> Connection:
         """A connection of its own."""
         import psycopg
 
@@ -94,19 +96,23 @@ class PostgresTarget:
             )
             connection.execute("SET default_transaction_read_only = on")
             connection.execute(
-                f"SET statement_timeout = {int(1000 * self.manners.seconds)}".encode()
+                f"SET statement_timeout = {int(1000 * self.limits.seconds)}".encode()
             )
         except psycopg.Error as error:
             raise TargetError(
                 f"{self}: {self._words(error)}; check the address and that the server runs"
             ) from None
-        return _Line(connection, self)
+        return _Connection(connection, self)
 
     def read(self, rows: list[tuple[Any, ...]]) -> float | None:
         """The count that came back; None where the system says so by its number."""
-        if len(rows) != 1 or len(rows[0]) != 1 or not isinstance(rows[0][0], int | float):
+        value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else "no single value"
+        if value is None and isinstance(self.questions.secret, Number):
+            # The sum over nobody: a database has none, a system that suppresses hides it.
+            return 0.0 if self.questions.system.suppressed_as is None else None
+        if not isinstance(value, int | float | Decimal):
             raise TargetError(f"{self}: the answer is no count; check that it counts")
-        return None if rows[0][0] == self.counts.system.held_back else float(rows[0][0])
+        return None if value == self.questions.system.suppressed_as else float(value)
 
     def fault(self, error: "psycopg.Error", lost: bool) -> TargetError:
         """What an error of the server or the connection means to whoever asks."""
@@ -115,8 +121,8 @@ class PostgresTarget:
             return Refused(words)
         if lost:
             return TargetError(
-                f"{self}: the connection was lost ({words}); what came is kept, run the same "
-                "command again to go on"
+                f"{self}: the connection was lost ({words}); the answers so far are kept, "
+                "so run it again to resume"
             )
         return TargetError(f"{self}: {words}")
 
@@ -129,7 +135,7 @@ class PostgresTarget:
         return line.replace(str(password), "***") if password else line
 
 
-class _Line:
+class _Connection:
     """One connection."""
 
     def __init__(self, connection: "psycopg.Connection[Any]", target: PostgresTarget):

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.queries.arithmetic import Arithmetic
-from countleak.attack.queries.digits import digit_queries_of, predicate
-from countleak.attack.transcript import LARGEST, Answers
-from countleak.audit.people import Condition, People
+from countleak.attack.queries.digits import digit_queries_of
+from countleak.attack.secrets import Bit
+from countleak.attack.transcript import LARGEST, Answers, Transcript
+from countleak.audit.people import People
 from countleak.errors import InputError
 from countleak.files import read_text
 
@@ -58,15 +59,15 @@ class Log:
     conflicting: tuple[Entry, ...]
 
     @property
-    def condition(self) -> Condition:
+    def secret(self) -> Bit:
         """The secret the queries ask about, like ``status = 'C'``."""
-        found = {m for e in self.entries for m in re.findall(r"AND (\w+ = '[^']*')", e.sql)}
-        if len(found) != 1:
+        conditions = {m for e in self.entries for m in re.findall(r"AND (\w+ = '[^']*')", e.sql)}
+        if len(conditions) != 1:
             raise InputError(
-                f"{self.path}: the queries ask about {sorted(found) or 'no condition'}, "
+                f"{self.path}: the queries ask about {sorted(conditions) or 'no condition'}, "
                 "expected one; split the log by condition"
             )
-        return Condition.parse(found.pop())
+        return Bit(conditions.pop())
 
     def queries(self, ids: NDArray[np.int64], arithmetic: Arithmetic | None = None) -> Queries:
         """The usable entries as digit queries over ``ids``."""
@@ -82,6 +83,12 @@ class Log:
         """Their answers. Diffix answers 0 for a count it suppresses, so 0 is read as that."""
         values = np.array([e.answer for e in self.entries], dtype=np.float64)
         return Answers.to_all(values, values != 0)
+
+    def transcript(
+        self, ids: NDArray[np.int64], arithmetic: Arithmetic | None = None
+    ) -> Transcript:
+        """The usable entries as queries over ``ids``, beside their answers."""
+        return Transcript.of(self.queries(ids, arithmetic), self.answers())
 
     def remarks(self) -> list[str]:
         """A line for each kind of record that was set apart."""
@@ -143,7 +150,7 @@ def _entries(path: Path, text: str) -> Iterator[Entry]:
             if start is not None:
                 raise InputError(
                     f"{path} line {number}: a record starts before the one of line {start} ended; "
-                    "mend or remove it"
+                    "fix or remove it"
                 )
             start, fields = number, {}
         fields |= dict(FIELD.findall(line))
@@ -174,21 +181,27 @@ def _entry(path: Path, line: int, fields: dict[str, str]) -> Entry:
         )
     except KeyError as error:
         raise InputError(
-            f"{path} line {line}: the record has no {error.args[0]!r}; mend or remove it"
+            f"{path} line {line}: the record has no {error.args[0]!r}; fix or remove it"
         ) from None
     except ValueError as error:
         raise InputError(
-            f"{path} line {line}: malformed record ({error}); mend or remove it"
+            f"{path} line {line}: malformed record ({error}); fix or remove it"
         ) from None
     if entry.answer is not None and not abs(entry.answer) < LARGEST:
-        raise InputError(f"{path} line {line}: answer is {entry.answer}; mend or remove the record")
-    asked = predicate("client_id", entry.prime, entry.constant, entry.exponent)
-    if _squeezed(asked) not in _squeezed(entry.sql):
+        raise InputError(f"{path} line {line}: answer is {entry.answer}; fix or remove the record")
+    stated = _predicate(entry)
+    if _squeezed(stated) not in _squeezed(entry.sql):
         raise InputError(
-            f"{path} line {line}: the fields say {asked!r}, the SQL asks something else; "
-            "mend or remove the record"
+            f"{path} line {line}: the fields say {stated!r}, the SQL asks something else; "
+            "fix or remove the record"
         )
     return entry
+
+
+def _predicate(entry: Entry) -> str:
+    """The query in SQL, to the letter as it was asked of Diffix."""
+    power = f"pow((client_id * {entry.prime}), {entry.exponent:g})"
+    return f"floor({entry.constant} * {power} + 0.5) = floor({entry.constant} * {power})"
 
 
 def _squeezed(sql: str) -> str:
@@ -212,7 +225,8 @@ class RecordedRange:
     @property
     def secret(self) -> NDArray[np.int8]:
         """The true bits (n,)."""
-        return self.people.secret(Condition("truth", "=", "1"))
+        bits: NDArray[np.int8] = self.people.truth(Bit("truth = 1"))
+        return bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,23 +237,20 @@ class Recorded:
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """The recorded answers to the queries at ``positions``."""
-        kept = np.isin(self.answers.query, positions)
-        yield Answers(
-            self.answers.query[kept], self.answers.values[kept], self.answers.released[kept]
-        )
+        yield self.answers.only(positions)
 
 
 def read_ranges(folder: Path) -> list[RecordedRange]:
     """Every range whose log lies in the authors' folder, by lowest id."""
     if not folder.is_dir():
         raise InputError(
-            f"{folder}: no such folder; --data takes the folder `data` of the authors' repository"
+            f"{folder}: no such folder; name the folder `data` of the authors' repository"
         )
     folder = _data(folder)
     found = [(path, match) for path in folder.iterdir() if (match := LOG_NAME.fullmatch(path.name))]
     if not found:
         raise InputError(
-            f"{folder}: no file aircloak_output_cleaned_LOW_HIGH.txt here; --data takes the "
+            f"{folder}: no file aircloak_output_cleaned_LOW_HIGH.txt here; name the "
             "folder `data` of the authors' repository"
         )
     spans = sorted((int(match[1]), int(match[2]), path) for path, match in found)

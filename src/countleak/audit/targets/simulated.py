@@ -6,16 +6,19 @@ one off leaves the others as they were.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.attack.noise import Threshold
 from countleak.attack.queries import Queries
-from countleak.attack.queries.signs import two_subsets
+from countleak.attack.queries.ids import positions_of
+from countleak.attack.queries.signs import Signs, two_subsets
+from countleak.attack.secrets import Bit, Number, Secret
 from countleak.attack.transcript import Answers
-from countleak.audit.people import Condition, People, Total
+from countleak.audit.people import People
 from countleak.errors import InputError
 
 
@@ -27,16 +30,20 @@ class Mechanism(Protocol):
         ...
 
 
+# Noise or rounding beyond this hides any population that can be counted.
+LARGEST = 10**9
+
+
 def _positive(name: str, value: float) -> None:
-    if not (np.isfinite(value) and value > 0):
-        raise InputError(f"{name} is {value:g}; it must be a number above 0")
+    if not 0 < value <= LARGEST:
+        raise InputError(f"{name} is {value:g}; it must lie above 0 and be at most {LARGEST:g}")
 
 
 @dataclass(frozen=True)
 class SimulatedDiffix:
     """The authors' simulation of Diffix, each part with a switch.
 
-    A count below a threshold ``max(2, N(4, 0.5))``, drawn a query, is suppressed; any other is
+    A count below a threshold ``max(2, N(4, 0.5))``, drawn per query, is suppressed; any other is
     answered ``max(0, count + round(N(0, sigma)))``.
     """
 
@@ -44,9 +51,7 @@ class SimulatedDiffix:
     rounded: bool = True
     suppressing: bool = True
     clamped: bool = True
-    threshold_mean: float = 4.0
-    threshold_sd: float = 0.5
-    threshold_minimum: float = 2.0
+    threshold: Threshold = field(default_factory=Threshold)
 
     def __post_init__(self) -> None:
         _positive("sigma", self.sigma)
@@ -55,10 +60,10 @@ class SimulatedDiffix:
         noise_seed, threshold_seed = seed.spawn(2)
         noise = np.random.default_rng(noise_seed).normal(0.0, self.sigma, counts.shape)
         values = counts + (np.round(noise) if self.rounded else noise)
-        drawn = np.random.default_rng(threshold_seed).normal(
-            self.threshold_mean, self.threshold_sd, counts.shape
+        limit = np.random.default_rng(threshold_seed).normal(
+            self.threshold.mean, self.threshold.sd, counts.shape
         )
-        low = counts < np.maximum(self.threshold_minimum, drawn)
+        low = counts < np.maximum(self.threshold.minimum, limit)
         released = ~low if self.suppressing else np.ones_like(low)
         return Answers.to_all(np.maximum(0.0, values) if self.clamped else values, released)
 
@@ -95,14 +100,16 @@ class Laplace:
 
 
 @dataclass(frozen=True)
-class BoundedUniform:
+class Uniform:
     """Counts with independent whole-number noise, uniform on [-bound, bound]."""
 
     bound: int
 
     def __post_init__(self) -> None:
-        if self.bound < 1:
-            raise InputError(f"bound is {self.bound}; uniform noise needs a bound of at least 1")
+        if not 1 <= self.bound <= LARGEST:
+            raise InputError(
+                f"bound is {self.bound}; uniform noise needs one from 1 to {LARGEST:,}"
+            )
 
     def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
         rng = np.random.default_rng(seed)
@@ -120,8 +127,8 @@ class RoundedToBase:
     random: bool = False
 
     def __post_init__(self) -> None:
-        if self.base < 2:
-            raise InputError(f"base is {self.base}; rounding needs a base of at least 2")
+        if not 2 <= self.base <= LARGEST:
+            raise InputError(f"base is {self.base}; rounding needs one from 2 to {LARGEST:,}")
 
     def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
         draws = np.random.default_rng(seed).random(counts.shape) if self.random else 0.5
@@ -141,9 +148,9 @@ class TwoSubsets:
         self, queries: Queries, secret: NDArray[np.float64], seed: np.random.SeedSequence
     ) -> Answers:
         """The answers to sign queries about a secret (n,)."""
-        if queries.family != "signs":
+        if not isinstance(queries.family, Signs):
             raise InputError(
-                f"{queries.family} queries are counts already; only ±1 queries are two"
+                f"{queries.family.name} queries are counts already; only ±1 queries are two"
             )
         plus, minus = (
             self.mechanism.release(part.dot(secret), half)
@@ -154,33 +161,48 @@ class TwoSubsets:
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """A simulated system over ``people``, counting those for whom ``condition`` holds.
+    """A simulated system over ``people`` that counts or sums a ``secret``.
 
-    Given a Total in its place it adds up numbers, and the mechanism's noise is in their units.
-    Without either it counts who is there at all. An id it does not hold counts as nobody.
+    Of a number the mechanism's noise is in its units. Without a secret it counts who is there at
+    all. An id it does not hold counts as nobody.
     """
 
     people: People
-    condition: Condition | Total | None
+    secret: Secret | None
     mechanism: Mechanism | TwoSubsets
     seed: int | tuple[int, ...] = 0
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """Answer everything in one batch."""
-        secret = self._secret(queries.ids)
-        seed = np.random.SeedSequence(self.seed)
-        if isinstance(self.mechanism, TwoSubsets):
-            answers = self.mechanism.answer(queries, secret, seed)
-        else:
-            answers = self.mechanism.release(queries.dot(secret), seed)
-        yield Answers(positions, answers.values[positions], answers.released[positions])
+        parts = [
+            self._release(queries, held, np.random.SeedSequence(seed))
+            for held, seed in zip(self._held(queries), self._seeds(), strict=True)
+        ]
+        values = np.concatenate([part.values for part in parts])
+        released = np.concatenate([part.released for part in parts])
+        yield Answers(positions, values[positions], released[positions])
 
-    def _secret(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        if isinstance(self.condition, Total):
-            numbers = self.people.numbers(self.condition)
-            place = np.searchsorted(self.people.ids, ids).clip(max=len(self.people) - 1)
-            return np.where(self.people.ids[place] == ids, numbers[place], 0.0)
-        matching = self.people.ids
-        if self.condition is not None:
-            matching = matching[self.people.secret(self.condition) == 1]
-        return np.isin(ids, matching).astype(np.float64)
+    def _release(
+        self, queries: Queries, held: NDArray[np.float64], seed: np.random.SeedSequence
+    ) -> Answers:
+        if isinstance(self.mechanism, TwoSubsets):
+            return self.mechanism.answer(queries, held, seed)
+        return self.mechanism.release(queries.dot(held), seed)
+
+    def _seeds(self) -> Iterator[int | tuple[int, ...]]:
+        """A seed per condition that is asked about; one condition alone takes the seed itself."""
+        count = 1 if self.secret is None else len(self.secret.conditions)
+        base = (self.seed,) if isinstance(self.seed, int) else self.seed
+        yield self.seed
+        yield from ((*base, value) for value in range(1, count))
+
+    def _held(self, queries: Queries) -> Iterator[NDArray[np.float64]]:
+        """What each person asked about adds to a count or sum (n,), per condition."""
+        place = positions_of(queries.ids, self.people.ids)
+        for condition in (None,) if self.secret is None else self.secret.conditions:
+            each = np.ones(len(self.people))
+            if isinstance(condition, Bit):
+                each = self.people.truth(condition).astype(np.float64)
+            elif isinstance(self.secret, Number):
+                each = self.people.truth(self.secret)
+            yield np.where(place >= 0, each[place], 0.0)

@@ -13,7 +13,7 @@ from countleak.attack.queries import Queries
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.queries.tables import random_tables, table_queries
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.simulated import BoundedUniform, SimulatedDiffix
+from countleak.audit.targets.simulated import Uniform, SimulatedDiffix
 
 SHARE_WRONG, WRONG_BY = 0.05, 50
 SHARE_NOISY, NOISIER = 0.4, 2.0
@@ -102,7 +102,7 @@ def cells(setting: Setting, rng: np.random.Generator) -> World:
     queries = table_queries(np.arange(setting.n), columns, tables)
     seed = np.random.SeedSequence(int(rng.integers(2**62)))
     counts = queries.dot(secret.astype(np.float64))
-    return World(queries, BoundedUniform(int(setting.sigma)).release(counts, seed), secret)
+    return World(queries, Uniform(int(setting.sigma)).release(counts, seed), secret)
 
 
 def _answers(queries: Queries, secret: NDArray[np.int8], noise: NDArray[np.float64]) -> Answers:

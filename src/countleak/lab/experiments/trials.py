@@ -39,7 +39,7 @@ from countleak.audit.run import ask
 from countleak.audit.scores import score
 from countleak.audit.targets.recorded import people_files, read_census, read_presence
 from countleak.audit.targets.simulated import (
-    BoundedUniform,
+    Uniform,
     Gaussian,
     Laplace,
     Mechanism,
@@ -316,7 +316,7 @@ def _mechanism(trial: Trial) -> Mechanism | TwoSubsets:
     elif trial.mechanism == "laplace":
         mechanism = Laplace(sigma)
     elif trial.mechanism == "uniform":
-        mechanism = BoundedUniform(int(sigma))
+        mechanism = Uniform(int(sigma))
     else:
         mechanism = RoundedToBase(int(sigma))
     if trial.family == "signs" and trial.sign_noise == "two-subsets":

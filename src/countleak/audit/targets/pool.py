@@ -1,4 +1,4 @@
-"""Questions put over several connections at once; answers come in batches as they arrive."""
+"""A pool of connections that ask at once; answers come in batches as they arrive."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ SECONDS = 0.5
 GRACE = 2.0
 
 
-class Line(Protocol):
+class Connection(Protocol):
     """A connection to a system."""
 
     def ask(self, statement: str) -> float | None:
-        """The count that a statement asks for; None where it was held back."""
+        """The count that a statement asks for; None where it was suppressed."""
         ...
 
     def close(self) -> None:
@@ -32,8 +32,8 @@ class Line(Protocol):
 
 
 @dataclass(frozen=True)
-class Manners:
-    """How a system is asked: connections, seconds to wait for an answer, questions a second."""
+class RequestLimits:
+    """How a system is asked: connections, seconds to wait for an answer, questions per second."""
 
     connections: int = 1
     seconds: float = 30.0
@@ -45,10 +45,10 @@ class Manners:
 
 
 class Pace:
-    """Questions no faster than so many a second."""
+    """Questions no faster than so many per second."""
 
     def __init__(self, rate: float | None):
-        """Let ``rate`` questions through a second, or all at once."""
+        """Let ``rate`` questions through per second, or all at once."""
         self._gap = 0.0 if rate is None else 1.0 / rate
         self._next = 0.0
         self._lock = Lock()
@@ -69,23 +69,23 @@ class _Run:
     pace: Pace
     lock: Lock = field(default_factory=Lock)
     stop: Event = field(default_factory=Event)
-    heard: "SimpleQueue[tuple[int, float | None] | Exception | None]" = field(
+    results: "SimpleQueue[tuple[int, float | None] | Exception | None]" = field(
         default_factory=SimpleQueue
     )
-    asked_at: dict[int, float] = field(default_factory=dict)
+    started: dict[int, float] = field(default_factory=dict)
 
-    def work(self, number: int, line: Line) -> None:
-        """Ask over one line until nothing waits."""
+    def work(self, number: int, connection: Connection) -> None:
+        """Ask over one connection until nothing waits."""
         try:
             while (item := self._next()) is not None:
-                self.asked_at[number] = monotonic()
-                answer = line.ask(item[1])
-                del self.asked_at[number]
-                self.heard.put((item[0], answer))
+                self.started[number] = monotonic()
+                answer = connection.ask(item[1])
+                del self.started[number]
+                self.results.put((item[0], answer))
         except Exception as error:
             # Whoever reads the answers raises it.
-            self.heard.put(error)
-        self.heard.put(None)
+            self.results.put(error)
+        self.results.put(None)
 
     def _next(self) -> tuple[int, str] | None:
         with self.lock:
@@ -96,32 +96,32 @@ class _Run:
 
     def overdue(self, seconds: float) -> bool:
         """Whether a question waits longer than that."""
-        return any(monotonic() - since > seconds for since in list(self.asked_at.values()))
+        return any(monotonic() - since > seconds for since in list(self.started.values()))
 
 
-def ask_over(
-    open_line: Callable[[], Line], statements: Sequence[tuple[int, str]], manners: Manners
+def ask_all(
+    connect: Callable[[], Connection], statements: Sequence[tuple[int, str]], limits: RequestLimits
 ) -> Iterator[Answers]:
     """Answers to ``statements``, each with its position, batch by batch.
 
     Whatever goes wrong, or a Ctrl-C, comes after the answers that were heard before it.
     """
-    lines: list[Line] = []
-    run = _Run(iter(statements), Pace(manners.rate))
+    connections: list[Connection] = []
+    run = _Run(iter(statements), Pace(limits.rate))
     threads: list[Thread] = []
     try:
-        for _ in range(min(manners.connections, len(statements))):
-            lines.append(open_line())
-        for number, line in enumerate(lines):
-            threads.append(Thread(target=run.work, args=(number, line), daemon=True))
+        for _ in range(min(limits.connections, len(statements))):
+            connections.append(connect())
+        for number, connection in enumerate(connections):
+            threads.append(Thread(target=run.work, args=(number, connection), daemon=True))
             threads[-1].start()
-        yield from _batches(run, len(threads), manners.seconds)
+        yield from _batches(run, len(threads), limits.seconds)
     finally:
         run.stop.set()
         for thread in threads:
             thread.join(GRACE)
-        for line in lines:
-            line.close()
+        for connection in connections:
+            connection.close()
 
 
 def _batches(run: _Run, working: int, seconds: float) -> Iterator[Answers]:
@@ -130,19 +130,19 @@ def _batches(run: _Run, working: int, seconds: float) -> Iterator[Answers]:
     due = monotonic() + SECONDS
     while True:
         try:
-            found = run.heard.get(timeout=SECONDS)
-            if found is None:
+            result = run.results.get(timeout=SECONDS)
+            if result is None:
                 working -= 1
-            elif isinstance(found, Exception):
-                fault = fault or found
+            elif isinstance(result, Exception):
+                fault = fault or result
                 run.stop.set()
             else:
-                held.append(found)
+                held.append(result)
         except Empty:
             if run.overdue(seconds + GRACE):
                 fault = TargetError(
-                    f"no answer within {seconds:g} seconds; what came is kept, run the same "
-                    "command again to go on, or pass a longer --timeout"
+                    f"no answer within {seconds:g} seconds; the answers so far are kept, so run it "
+                    "again to resume, or allow more time"
                 )
                 working = 0
         except KeyboardInterrupt as stopped:
@@ -156,6 +156,6 @@ def _batches(run: _Run, working: int, seconds: float) -> Iterator[Answers]:
         raise fault
 
 
-def _answers(heard: Sequence[tuple[int, float | None]]) -> Answers:
-    values = np.array([np.nan if value is None else value for _, value in heard])
-    return Answers(np.array([position for position, _ in heard]), values, ~np.isnan(values))
+def _answers(results: Sequence[tuple[int, float | None]]) -> Answers:
+    values = np.array([np.nan if value is None else value for _, value in results])
+    return Answers(np.array([position for position, _ in results]), values, ~np.isnan(values))

@@ -1,0 +1,212 @@
+"""What is secret about a person: a yes or no, one value of several, or a number.
+
+    Bit("status = 'C'")                  a condition that holds or does not
+    Category("status")                   one of several values; they may be named
+    Number("amount")                     a number that systems add up
+
+``parse_secret`` reads all three from text: ``status = 'C'``, ``status``, ``status IN ('A', 'B')``
+and ``sum(amount)``.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from countleak.errors import InputError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+NAME = r'"(?:[^"]|"")+"|[^\W\d]\w*'
+TEXT = r"'(?:[^']|'')*'"
+DIGITS = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+CONDITION = re.compile(rf"\s*({NAME})\s*(=|==|<>|!=|<=|>=|<|>)\s*({TEXT}|{DIGITS}|\w+)\s*")
+MEMBERS = re.compile(rf"\s*({NAME})\s+in\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+MEMBER = re.compile(rf"\s*({TEXT}|{DIGITS}|\w+|\.\.\.|…)\s*(,|$)")
+TOTAL = re.compile(rf"\s*sum\s*\(\s*({NAME})\s*\)\s*", re.IGNORECASE)
+SAME = {"==": "=", "!=": "<>"}
+# What a person has who has none of the values that a category names.
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Bit:
+    """A yes-no question about a person: a column compared with one value, as SQL writes it.
+
+    ``status = 'C'``, ``amount >= 5000``, ``"loan type" <> 'car'``. A quoted value is text, also
+    where it looks like a number.
+    """
+
+    condition: str
+
+    def __post_init__(self) -> None:
+        match = CONDITION.fullmatch(self.condition)
+        if not match:
+            raise InputError(
+                f"condition {self.condition!r} cannot be read; write it like status = 'C' or "
+                "amount >= 5000"
+            )
+        column, comparison, value = match.groups()
+        parts = _name(column), SAME.get(comparison, comparison), _value(value)
+        object.__setattr__(self, "_parts", parts)
+        object.__setattr__(self, "condition", f"{_quoted(parts[0])} {parts[1]} {_text(parts[2])}")
+
+    @classmethod
+    def of(cls, column: str, comparison: str, value: str | float) -> "Bit":
+        """The condition with these parts."""
+        return cls(f"{_quoted(column)} {comparison} {_text(value)}")
+
+    @property
+    def parts(self) -> tuple[str, str, str | float]:
+        """Column, comparison and value."""
+        parts: tuple[str, str, str | float] = self._parts  # type: ignore[attr-defined]
+        return parts
+
+    @property
+    def column(self) -> str:
+        """The column that the condition is about."""
+        return self.parts[0]
+
+    @property
+    def conditions(self) -> tuple["Bit | None", ...]:
+        """The conditions to count by: this one."""
+        return (self,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the values to tell apart: a bit needs none."""
+        return ()
+
+    def expression(self) -> "exp.Expr":
+        """The condition as SQL, with its column quoted."""
+        from sqlglot import exp
+
+        column, comparison, value = self.parts
+        operators: dict[str, type[exp.Binary]] = {
+            "=": exp.EQ, "<>": exp.NEQ, "<=": exp.LTE, ">=": exp.GTE, "<": exp.LT, ">": exp.GT,
+        }  # fmt: skip
+        return operators[comparison](
+            this=exp.column(column, quoted=True), expression=exp.convert(value)
+        )
+
+    def __str__(self) -> str:
+        return self.condition
+
+
+@dataclass(frozen=True)
+class Category:
+    """One of several values in ``column``; ``values`` names them, once they are known.
+
+    With ``open`` a person may have a value that is not named; such people have ``OTHER``.
+    """
+
+    column: str
+    values: tuple[str | float, ...] = ()
+    open: bool = False
+
+    def __post_init__(self) -> None:
+        if len(set(self.values)) < len(self.values):
+            raise InputError(f"{self}: a value is named twice; name each once")
+        if len(self.values) + self.open == 1:
+            raise InputError(f"{self}: name two values or more, or end the list with ...")
+        if self.open and OTHER in self.names[:-1]:
+            raise InputError(f"{self}: {OTHER!r} stands for values that are not named; drop it")
+
+    @property
+    def conditions(self) -> tuple[Bit | None, ...]:
+        """The conditions to count by, one per named value."""
+        if not self.values:
+            raise InputError(
+                f"the values of {self.column!r} are not known; name them like "
+                f"{self.column} IN ('A', 'B', 'C')"
+            )
+        return tuple(Bit.of(self.column, "=", value) for value in self.values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the values to tell apart."""
+        return (*(str(value) for value in self.values), *([OTHER] if self.open else []))
+
+    def __str__(self) -> str:
+        if not self.values:
+            return _quoted(self.column)
+        named = ", ".join([*map(_text, self.values), *(["..."] if self.open else [])])
+        return f"{_quoted(self.column)} IN ({named})"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in ``column`` that a system adds up."""
+
+    column: str
+
+    @property
+    def conditions(self) -> tuple[Bit | None, ...]:
+        """The conditions to sum by: none, everyone who is asked about is summed."""
+        return (None,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the values to tell apart: a number needs none."""
+        return ()
+
+    def __str__(self) -> str:
+        return f"sum({_quoted(self.column)})"
+
+
+Secret = Bit | Category | Number
+
+
+def parse_secret(text: str) -> Secret:
+    """The secret that a text describes, as the module says."""
+    if match := TOTAL.fullmatch(text):
+        return Number(_name(match[1]))
+    if match := MEMBERS.fullmatch(text):
+        return _category(_name(match[1]), match[2], text)
+    if match := re.fullmatch(rf"\s*({NAME})\s*", text):
+        return Category(_name(match[1]))
+    if CONDITION.fullmatch(text):
+        return Bit(text)
+    raise InputError(
+        f"secret {text!r} cannot be read; write it like status = 'C' (a condition), status (one "
+        "value of several) or sum(amount) (a number)"
+    )
+
+
+def _category(column: str, members: str, text: str) -> Category:
+    values: list[str | float] = []
+    unnamed, at = False, 0
+    while at < len(members):
+        match = MEMBER.match(members, at)
+        if not match or unnamed:
+            raise InputError(f"secret {text!r} cannot be read; write it like status IN ('A', 'B')")
+        unnamed = match[1] in ("...", "…")
+        values += [] if unnamed else [_value(match[1])]
+        at = match.end()
+    return Category(column, tuple(values), unnamed)
+
+
+def _name(text: str) -> str:
+    return text[1:-1].replace('""', '"') if text.startswith('"') else text
+
+
+def _quoted(name: str) -> str:
+    if re.fullmatch(r"[^\W\d]\w*", name):
+        return name
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _value(text: str) -> str | float:
+    if text.startswith("'"):
+        return text[1:-1].replace("''", "'")
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    return float(text) if re.fullmatch(DIGITS, text) else text
+
+
+def _text(value: str | float) -> str:
+    if isinstance(value, str):
+        doubled = value.replace("'", "''")
+        return f"'{doubled}'"
+    return repr(value)

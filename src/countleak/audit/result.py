@@ -1,0 +1,121 @@
+"""What an audit found: in a sentence, as a score, and one row per person."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from countleak.attack.guess import Guess
+from countleak.attack.queries.ids import id_list
+from countleak.attack.secrets import Secret
+from countleak.attack.transcript import Transcript
+from countleak.audit.people import People
+from countleak.audit.scores import Score, percent
+from countleak.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from countleak.audit.run import Step
+
+
+@dataclass(frozen=True, eq=False)
+class GuessedPeople:
+    """One row per person: the guess, the probability that it is right, and whether it is proven."""
+
+    people: People
+    guess: Guess
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    def __repr__(self) -> str:
+        return f"<{self.guess!r}; to_frame() gives one row per person>"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The rows as named columns; a person about whom nothing is claimed has no guess."""
+        guess, ids = self.guess, id_list(self.guess.ids)
+        key = self.people.key
+        keys = [ids] if len(key) == 1 else list(zip(*guess.ids.tolist(), strict=True))
+        claimed, confidence = guess.claimed.tolist(), guess.confidence
+        values = zip(guess.values.tolist(), claimed, strict=True)
+        return {
+            **{name: list(parts) for name, parts in zip(key, keys, strict=True)},
+            "guess": [value if is_claimed else None for value, is_claimed in values],
+            "probability": [None] * len(ids) if confidence is None else confidence.tolist(),
+            "proven": guess.proven.tolist(),
+        }
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The rows as a polars or pandas frame, by ``backend`` or whichever is installed."""
+        try:
+            import narwhals as nw
+        except ImportError:
+            raise MissingExtra("a frame of people", "frames") from None
+        for name in (backend,) if backend else ("polars", "pandas"):
+            try:
+                return nw.from_dict(self.columns(), backend=name).to_native()  # type: ignore[arg-type]
+            except ImportError:
+                continue
+        raise MissingExtra("a frame of people", "frames")
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """An audit of ``people``: its steps, the last of which counts, and its score.
+
+    ``score`` is missing where the truth is not known.
+    """
+
+    _people: People
+    secret: Secret
+    steps: "tuple[Step, ...]"
+    score: Score | None
+
+    @property
+    def transcript(self) -> Transcript:
+        """All that was asked and answered."""
+        return self.steps[-1].transcript
+
+    @property
+    def guess(self) -> Guess:
+        """The guess about everyone."""
+        return self.steps[-1].guess
+
+    @property
+    def people(self) -> GuessedPeople:
+        """One row per person."""
+        return GuessedPeople(self._people, self.guess)
+
+    @property
+    def confidence(self) -> float:
+        """The share of guesses expected to be right, by the decoder's own probabilities."""
+        return self.guess.expected_right
+
+    @property
+    def advantage(self) -> float | None:
+        """The advantage over guessing; missing where the truth or a claim is, or all are alike."""
+        return None if self.score is None else self.score.advantage
+
+    def __str__(self) -> str:
+        suppressed = int(np.sum(~self.transcript.released))
+        lines = [
+            f"{len(self.transcript)} answers about {len(self._people)} people, {suppressed} "
+            f"suppressed; secret: {self.secret}."
+        ]
+        if self.score is None:
+            lines.append(
+                f"{percent(self.confidence)} of the guesses are expected to be right; the truth is "
+                "not known here, so no success rate can be given."
+            )
+        else:
+            lines.append(str(self.score))
+        if self.guess.proven.any():
+            lines.append(f"{int(self.guess.proven.sum())} people have no other value that fits.")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<audit: {' '.join(str(self).split())}>"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
+        return f"<div><strong>countleak audit</strong>{lines}</div>"

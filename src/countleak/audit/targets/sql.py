@@ -1,0 +1,100 @@
+"""A query as the SQL that is sent, built from its parameters for every system that takes SQL."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from countleak.attack.queries import Queries
+from countleak.attack.queries.ids import are_integers
+from countleak.attack.secrets import Number, Secret
+from countleak.diffix.sql.align import snap
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+@dataclass(frozen=True)
+class System:
+    """What a system makes of SQL: whether it snaps ranges, and as what it answers what it hides.
+
+    Where ranges are snapped they also end before their upper bound.
+    """
+
+    name: str
+    snaps: bool
+    suppressed_as: float | None
+
+
+# A count that Diffix releases is at least 2, so 0 says that it was suppressed.
+DIFFIX = System("diffix", snaps=True, suppressed_as=0.0)
+# A database counts: 0 is nobody, and BETWEEN holds both its bounds.
+PLAIN = System("plain", snaps=False, suppressed_as=None)
+SYSTEMS = {system.name: system for system in (DIFFIX, PLAIN)}
+
+
+@dataclass(frozen=True)
+class SqlQuestions:
+    """Questions about a table's people in SQL: counts of a secret, or sums of a number.
+
+    ``key`` are the id columns. People are counted within the range of ids that are asked about;
+    where a system snaps ranges, others in the snapped range are counted too, so attack them all.
+    """
+
+    table: str
+    key: tuple[str, ...]
+    secret: Secret | None = None
+    system: System = DIFFIX
+    dialect: str = "postgres"
+
+    @property
+    def about(self) -> str:
+        """What is asked, in words."""
+        what = "people" if self.secret is None else str(self.secret)
+        return f"{what} of {self.table} by {', '.join(self.key)}"
+
+    def statement(self, queries: Queries, position: int) -> str:
+        """The SQL of the question at a position."""
+        from sqlglot import exp
+
+        value, row = divmod(position, len(queries))
+        conditions = [queries.predicate(row, self.key)]
+        if self.secret is not None and (condition := self.secret.conditions[value]) is not None:
+            conditions.append(condition.expression())
+        if not queries.family.explicit and len(self.key) == 1 and are_integers(queries.ids):
+            conditions.append(self._range(queries))
+        select = exp.select(self._aggregate.copy()).from_(self._table.copy()).where(*conditions)
+        return select.sql(dialect=self.dialect, identify=True)
+
+    @cached_property
+    def _table(self) -> "exp.Expr":
+        from sqlglot import exp, parse_one
+        from sqlglot.errors import SqlglotError
+
+        try:
+            table = parse_one(self.table, into=exp.Table, dialect=self.dialect)
+        except SqlglotError:
+            table = None
+        # Names with spaces and the like are one name; a dot parts schema and table.
+        if not isinstance(table, exp.Table) or table.alias or not table.name:
+            return exp.Table(this=exp.to_identifier(self.table, quoted=True))
+        return table
+
+    @cached_property
+    def _aggregate(self) -> "exp.Expr":
+        from sqlglot import exp
+
+        if isinstance(self.secret, Number):
+            return exp.Sum(this=exp.column(self.secret.column, quoted=True))
+        columns = [exp.column(name, quoted=True) for name in self.key]
+        counted = columns[0] if len(columns) == 1 else exp.Tuple(expressions=columns)
+        return exp.Count(this=exp.Distinct(expressions=[counted]))
+
+    def _range(self, queries: Queries) -> "exp.Expr":
+        from countleak.attack.queries.predicates import is_between
+
+        low, high = int(queries.ids.min()), int(queries.ids.max())
+        if self.system.snaps:
+            snapped = snap(Fraction(low), Fraction(high + 1))
+            low, high = int(snapped[0]), int(snapped[1])
+        return is_between(self.key[0], low, high)
