@@ -105,7 +105,7 @@ class Category:
     open: bool = False
 
     def __post_init__(self) -> None:
-        if len(set(self.values)) < len(self.values):
+        if len({str(value) for value in self.values}) < len(self.values):
             raise InputError(f"{self}: a value is named twice; name each once")
         if len(self.values) + self.open == 1:
             raise InputError(f"{self}: name two values or more, or end the list with ...")

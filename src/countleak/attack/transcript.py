@@ -166,9 +166,10 @@ class Transcript:
         """The rows about each value, by name; None where nothing was asked about it."""
         parts: dict[str, Transcript | None] = {}
         for v, name in enumerate(self.names):
-            rows = np.flatnonzero(self.about == v)
-            part = replace(self.take(rows), names=(), about=np.zeros(rows.size, np.int64))
-            parts[name] = part if rows.size else None
+            rows, parts[name] = np.flatnonzero(self.about == v), None
+            if rows.size:
+                about = np.zeros(rows.size, np.int64)
+                parts[name] = replace(self.take(rows), names=(), about=about)
         return parts
 
     def suppressed_as(self, value: float) -> "Transcript":
