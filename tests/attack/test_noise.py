@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from countleak import InputError
 from countleak.attack.noise import Noise, Shape, Threshold, Values, log_at_most, log_released
+from countleak.errors import InputError
 
 WHOLE = np.arange(-2000.0, 2001.0)
 

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from countleak import Answers, InputError, ShapeError, random_subsets, read_answers
-from countleak.attack.transcript import Journal
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.transcript import Answers, Journal, read_transcript
+from countleak.errors import InputError, ShapeError
 
 QUERIES = random_subsets(np.arange(10), 5, np.random.default_rng(0))
 
@@ -49,7 +50,7 @@ def test_nan_and_lengths_are_refused():
 
 
 def test_a_journal_reads_back(tmp_path):
-    answers = read_answers(journal(tmp_path, FIRST, REST), QUERIES)
+    answers = read_transcript(journal(tmp_path, FIRST, REST), QUERIES)
     assert answers.values[[0, 1, 2, 4]].tolist() == [4.0, 1.5, 2.0, -3.0]
     assert not answers.released[3]
 
@@ -61,21 +62,21 @@ def test_a_killed_journal_goes_on_where_it_stopped(tmp_path):
     book = Journal(path, QUERIES, "a system")
     assert book.open_queries().tolist() == [1, 2, 4]
     book.append(REST)
-    assert len(read_answers(path, QUERIES)) == 5
+    assert len(read_transcript(path, QUERIES)) == 5
 
 
 def test_a_partial_journal_is_refused_unless_asked_for(tmp_path):
     path = journal(tmp_path, FIRST)
     with pytest.raises(InputError, match="2 answers to 5 queries"):
-        read_answers(path, QUERIES)
-    assert len(read_answers(path, QUERIES, partial=True)) == 2
+        read_transcript(path, QUERIES)
+    assert len(read_transcript(path, QUERIES, partial=True)) == 2
 
 
 def test_answers_to_other_queries_are_refused(tmp_path):
     path = journal(tmp_path, FIRST, REST)
     others = random_subsets(np.arange(10), 5, np.random.default_rng(1))
     with pytest.raises(InputError, match="answers to other queries"):
-        read_answers(path, others)
+        read_transcript(path, others)
     with pytest.raises(InputError, match="answers to other queries"):
         Journal(path, others, "a system")
 
@@ -110,4 +111,4 @@ def test_a_malformed_answer_is_reported_by_file_and_line(tmp_path, line, complai
     with path.open("a") as file:
         file.write(line + "\n")
     with pytest.raises(InputError, match=complaint):
-        read_answers(path, QUERIES)
+        read_transcript(path, QUERIES)

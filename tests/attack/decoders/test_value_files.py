@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
-
-from countleak import Amounts, Categories, InputError
 from countleak.attack.decoders.value_files import (
     read_amounts,
     read_categories,
     write_amounts,
     write_categories,
 )
+from countleak.GONE import Amounts, Categories
+
+from countleak.errors import InputError
 
 VALUES = Categories(
     np.array([3, 5]),

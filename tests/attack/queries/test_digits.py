@@ -1,14 +1,19 @@
 import duckdb
 import numpy as np
 import pytest
+from countleak.GONE import PaperName
 
-from countleak import Exact, Float64, InputError, PaperName, digit_queries, fragile, random_subsets
+from countleak.attack.queries.arithmetic import Exact, Float64
 from countleak.attack.queries.digits import (
     CONSTANTS,
     SWEEP_EXPONENTS,
+    digit_queries,
     first_primes,
     float64_predicate,
+    fragile,
 )
+from countleak.attack.queries.subsets import random_subsets
+from countleak.errors import InputError
 
 
 @pytest.fixture(scope="module")

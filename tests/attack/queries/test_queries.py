@@ -2,18 +2,14 @@ import json
 
 import numpy as np
 import pytest
+from countleak.GONE import count_statement
 
-from countleak import (
-    InputError,
-    Queries,
-    ShapeError,
-    count_statement,
-    digit_queries,
-    random_signs,
-    random_subsets,
-    read_queries,
-    write_queries,
-)
+from countleak.attack.queries import Queries
+from countleak.attack.queries.digits import digit_queries
+from countleak.attack.queries.files import read_queries, write_queries
+from countleak.attack.queries.signs import random_signs
+from countleak.attack.queries.subsets import Subsets, random_subsets
+from countleak.errors import InputError, ShapeError
 
 IDS = np.arange(1000, 1021)
 
@@ -85,11 +81,11 @@ def test_take_keeps_rows_parameters_and_sql_together():
 
 def test_queries_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="no queries"):
-        Queries(IDS, np.empty((0, 21), np.int8), "none")
+        Queries(IDS, np.empty((0, 21), np.int8), Subsets())
     with pytest.raises(ShapeError, match="21 ids but queries over 5 people"):
-        Queries(IDS, np.ones((2, 5), np.int8), "some")
+        Queries(IDS, np.ones((2, 5), np.int8), Subsets())
     with pytest.raises(ShapeError, match="2 queries but 1 predicates"):
-        Queries(IDS, np.ones((2, 21), np.int8), "some", {}, ("a",))
+        Queries(IDS, np.ones((2, 21), np.int8), Subsets(), {}, ("a",))
 
 
 def test_the_statement_is_the_recorded_one_to_the_letter(recorded):

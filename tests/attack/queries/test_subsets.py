@@ -2,7 +2,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from countleak import InputError, random_subsets
+from countleak.attack.queries.subsets import random_subsets
+from countleak.errors import InputError
 
 
 def test_half_of_the_people_on_average():

@@ -2,8 +2,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from countleak import InputError
 from countleak.attack.queries.tables import random_tables, table_queries
+from countleak.errors import InputError
 
 COLUMNS = {
     "sex": np.array(["f", "m", "f", "o'b", "m"]),

@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 
-from countleak import Problem
+from countleak.attack.programs import Problem
 
 
 def random_case(seed: int) -> Problem:

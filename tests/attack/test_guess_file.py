@@ -1,22 +1,23 @@
 import numpy as np
 import pytest
-
-from countleak import DiNi, InputError, Rounding
 from countleak.attack.decoders.files import read_guess, write_guess
-from tests.attack.decoders.test_rounding import ANSWERS, QUERIES
+
+from countleak.attack.decoders.rounding import Rounding
+from countleak.attack.programs import DiNi
+from countleak.errors import InputError
 
 
 @pytest.mark.parametrize("program", [DiNi(4.0, 1.0), DiNi(0.5, 1.0)])
 def test_a_guess_reads_back_with_what_it_rests_on(tmp_path, program):
-    guess = Rounding(program).decode(QUERIES, ANSWERS)
+    guess = Rounding(program).decode(TRANSCRIPT)
     path = tmp_path / "guess.jsonl"
     write_guess(path, guess)
     again, rests_on = read_guess(path)
     assert np.array_equal(again.ids, guess.ids)
     assert np.array_equal(again.claimed, guess.claimed)
     assert np.array_equal(again.values[again.claimed], guess.values[guess.claimed])
-    assert rests_on["certificate"]["kind"] == type(guess.certificate).__name__
-    assert rests_on["status"] == guess.solution.status.name.lower()
+    assert rests_on["certificate"]["kind"] == type(guess.basis.certificate).__name__
+    assert rests_on["status"] == guess.basis.solution.status.name.lower()
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_a_damaged_guess_is_reported_by_line(tmp_path, lines, complaint):
 
 def test_a_guess_cut_at_a_line_is_noticed(tmp_path):
     path = tmp_path / "guess.jsonl"
-    write_guess(path, Rounding().decode(QUERIES, ANSWERS))
+    write_guess(path, Rounding().decode(TRANSCRIPT))
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:12]))
     with pytest.raises(InputError, match="promises 20 people, the file holds 11"):
         read_guess(path)
