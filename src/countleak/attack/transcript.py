@@ -269,7 +269,10 @@ def read_transcript(path: str | Path, queries: Queries, *, partial: bool = False
     described = records.header.get("secret")
     if not isinstance(described, str):
         raise records.fault(1, "the header names no secret; run `countleak ask` again")
-    secret = parse_secret(described)
+    try:
+        secret = parse_secret(described)
+    except InputError as error:
+        raise records.fault(1, str(error)) from None
     answers = _parse_answers(records, len(queries), secret.names)
     expected = len(queries) * len(secret.conditions)
     if len(answers) != expected and not partial:
