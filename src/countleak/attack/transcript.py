@@ -218,7 +218,7 @@ class Journal:
                         f"{records.header.get(name)!r}, not {self._header.get(name)!r}; name a "
                         "new file",
                     )
-            self._answers = _parse_answers(records, len(queries), secret.names)
+            self._answers = _parse_answers(records, len(queries), secret)
             self._open[self._answers.query] = False
 
     def open_questions(self) -> NDArray[np.int64]:
@@ -271,10 +271,10 @@ def read_transcript(path: str | Path, queries: Queries, *, partial: bool = False
         raise records.fault(1, "the header names no secret; run `countleak ask` again")
     try:
         secret = parse_secret(described)
+        expected = len(queries) * len(secret.conditions)
     except InputError as error:
         raise records.fault(1, str(error)) from None
-    answers = _parse_answers(records, len(queries), secret.names)
-    expected = len(queries) * len(secret.conditions)
+    answers = _parse_answers(records, len(queries), secret)
     if len(answers) != expected and not partial:
         raise InputError(
             f"{path}: {len(answers)} answers to {expected} questions; run `countleak ask` again "
@@ -307,7 +307,9 @@ def _check_plan(records: Records, queries: Queries) -> None:
         )
 
 
-def _parse_answers(records: Records, m: int, names: tuple[str, ...]) -> Answers:
+def _parse_answers(records: Records, m: int, secret: Secret) -> Answers:
+    # What is not named is nothing to ask about.
+    names = secret.names[: len(secret.conditions)]
     seen: dict[int, int] = {}
     values = []
     for line, record in records.lines:
@@ -321,7 +323,7 @@ def _parse_answers(records: Records, m: int, names: tuple[str, ...]) -> Answers:
         value = record.get("answer")
         if record.get("suppressed") is True:
             values.append(np.nan)
-        elif isinstance(value, int | float) and value is not True and abs(value) < LARGEST:
+        elif type(value) in (int, float) and abs(value) < LARGEST:
             values.append(float(value))
         else:
             raise records.fault(
