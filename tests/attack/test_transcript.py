@@ -263,9 +263,9 @@ def test_an_answer_about_a_value_that_was_not_asked_about_is_refused(tmp_path, v
     Journal(path, QUERIES, STATUS, "a system").append(SEVERAL)
     with path.open("a") as file:
         file.write(json.dumps({"query": 1, "value": value, "answer": 1}) + "\n")
-    with pytest.raises(InputError, match="line 6: value is .*, expected one of A, B"):
+    with pytest.raises(InputError, match=r"line 6: value is .*, expected one of A, B"):
         read_transcript(path, QUERIES, partial=True)
-    with pytest.raises(InputError, match="line 6: value is .*, expected one of A, B"):
+    with pytest.raises(InputError, match=r"line 6: value is .*, expected one of A, B"):
         Journal(path, QUERIES, STATUS, "a system")
 
 
@@ -275,5 +275,5 @@ def test_a_journal_whose_secret_is_damaged_is_refused(tmp_path, secret):
     header, *lines = path.read_text().splitlines()
     changed = json.dumps({**json.loads(header), "secret": secret})
     path.write_text("\n".join([changed, *lines]) + "\n")
-    with pytest.raises(InputError, match="line 1: .*(names no secret|cannot be read|not known)"):
+    with pytest.raises(InputError, match=r"line 1: .*(names no secret|cannot be read|not known)"):
         read_transcript(path, QUERIES, partial=True)

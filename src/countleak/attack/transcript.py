@@ -320,7 +320,7 @@ def _parse_answers(records: Records, m: int, secret: Secret) -> Answers:
                 f"query {position % m} was answered on line {seen[position]}; remove one of them",
             )
         seen[position] = line
-        value = record.get("answer")
+        value: Any = record.get("answer")
         if record.get("suppressed") is True:
             values.append(np.nan)
         elif type(value) in (int, float) and abs(value) < LARGEST:
