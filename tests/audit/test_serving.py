@@ -3,8 +3,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import countleak as cl
 from countleak.audit.serving import serve_people
+from countleak.errors import TargetError
 from tests.diffix.conftest import salt_number
 
 
@@ -33,7 +33,7 @@ def test_a_server_ends_with_its_block_whatever_happens(bank, tmp_path):
 
 def test_a_server_that_does_not_start_says_why(bank, tmp_path):
     with (
-        pytest.raises(cl.TargetError, match=r"did not start: countleak: .*there is no release"),
+        pytest.raises(TargetError, match=r"did not start: countleak: .*there is no release"),
         serve_people(bank, tmp_path, salt_number(0), "19.1"),
     ):
         pass
