@@ -119,3 +119,24 @@ def test_too_few_answers_are_refused(counted):
     few = np.arange(60)
     with pytest.raises(InputError, match="60 released answers about 80 people leave nothing over"):
         diagnose(Transcript.of(queries.take(few), Answers.to_all(counts[few])))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "law"),
+    [
+        (Gaussian(4.0), "noise gaussian, SD "),
+        (RoundedToBase(5), "noise rounding to multiples of 5, within 2 of the count"),
+    ],
+    ids=["gaussian", "rounded"],
+)
+def test_a_diagnosis_is_one_sentence(counted, mechanism, law):
+    queries, counts = counted
+    diagnosis = diagnose(Transcript.of(queries, mechanism.release(counts, SEED)))
+    sentence = str(diagnosis)
+    assert sentence == repr(diagnosis)
+    assert sentence.startswith("1000 answers about 80 people, 0 suppressed: noise ")
+    assert law in sentence
+    assert "offset" in sentence
+    assert "grossly wrong" in sentence
+    assert sentence.count("\n") == 0
+    assert sentence.endswith(".")
