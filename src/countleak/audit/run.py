@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from countleak.attack.secrets import Secret
     from countleak.attack.transcript import Journal, Transcript
     from countleak.audit.people import People
-    from countleak.audit.result import AuditResult
+    from countleak.audit.result import AuditResult, Step
     from countleak.audit.targets import Target
     from countleak.audit.targets.simulated import Mechanism
 
@@ -71,20 +71,6 @@ class Asking:
                 raise InputError(f"{name} is {value}; ask at least one query")
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """What was concluded after some answers, how sure it is, and whether that is enough."""
-
-    transcript: "Transcript"
-    guess: "Guess"
-    reached: bool
-
-    @property
-    def confidence(self) -> float:
-        """The share of guesses expected to be right."""
-        return self.guess.expected_right
-
-
 def audit(
     people: Any,
     *,
@@ -102,6 +88,7 @@ def audit(
     ``target`` that is a mechanism, such as ``Gaussian(4.0)``, is simulated over them. ``queries``
     are the questions, or how many; ``progress`` hears how many of how many are answered.
     """
+    from countleak.attack.queries.ids import id_list
     from countleak.audit.people import People, people_of
     from countleak.audit.result import AuditResult
     from countleak.audit.scores import score
@@ -114,10 +101,17 @@ def audit(
         people = people_of(people, id)
     named = people.named(secret)
     truth = people.truth(named) if named.column in people.columns else None
+    if not isinstance(target, Target) and not hasattr(target, "release"):
+        raise InputError(
+            f"a target answers queries, or is a mechanism such as Gaussian(4.0); {target!r} is "
+            "neither"
+        )
     system = target if isinstance(target, Target) else Simulated(people, named, target)
     asking = asking or Asking()
     if queries is None or isinstance(queries, int):
         queries = default_queries(people, queries, asking.seed)
+    if id_list(queries.ids) != id_list(people.ids):
+        raise InputError("these are queries about other people; ask about the ids of these")
     journal = None if keeping is None else _journal(keeping, queries, named)
     steps = tuple(ask_in_steps(queries, system, named, asking, journal, progress))
     guess = steps[-1].guess
@@ -198,7 +192,7 @@ def ask_in_steps(
     asking: Asking | None = None,
     journal: "Journal | None" = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Iterator[Step]:
+) -> "Iterator[Step]":
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
     The last step has ``reached`` the wanted confidence or had nothing more to ask. A ``journal``
@@ -206,6 +200,7 @@ def ask_in_steps(
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.transcript import Answers, Transcript
+    from countleak.audit.result import Step
 
     asking = asking or Asking()
     decoder = decoder_for(secret, asking.seed)
