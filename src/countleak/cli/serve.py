@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from countleak.audit.people import generated_bank
-from countleak.cli import console, words
+from countleak.cli import console, options
 from countleak.errors import InputError, MissingExtra
 
 DEMO_SALT = Path("demo") / "salt"
@@ -49,7 +49,7 @@ def serve(
             help="Read a password (from the terminal or a pipe) and print its SCRAM verifier.",
         ),
     ] = False,
-    json: words.Json = False,
+    json: options.Json = False,
 ) -> None:
     """Serve Diffix over a database to psql, drivers and HTTP clients."""
     try:
@@ -77,9 +77,8 @@ def serve(
                 server = from_file(stack, file, changed)
             else:
                 bank = generated_bank(seed=7)
-                columns = {bank.id_column: bank.ids, **bank.columns}
                 listening = Listening(**changed)
-                server = demo_server(columns, bank.id_column, listening, salt_file)
+                server = demo_server(bank.all_columns, bank.key[0], listening, salt_file)
         server.listening.check(server.users, allow_remote)
         asyncio.run(server.serve(_announce_json if json else _announce))
 
