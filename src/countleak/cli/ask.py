@@ -16,6 +16,7 @@ from countleak.audit.targets.diffix import Diffix
 from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, needs
 from countleak.cli.target_options import (
+    SIMULATED,
     TARGET_HELP,
     Live,
     Opened,
@@ -43,7 +44,6 @@ from countleak.errors import InputError
     }
 )
 def ask(
-    target: Annotated[TargetWord, typer.Option(help=TARGET_HELP, parser=TargetWord)],
     who: options.Who,
     simulation: Simulation,
     release: Release,
@@ -51,6 +51,9 @@ def ask(
     queries: Annotated[
         Path | None, typer.Argument(help="Queries written by `countleak plan`.")
     ] = None,
+    target: Annotated[
+        TargetWord, typer.Option(help=TARGET_HELP, parser=TargetWord)
+    ] = SIMULATED,
     secret: Annotated[
         str | None,
         typer.Option(help="What is secret about a person, see `countleak audit --help`."),

@@ -33,7 +33,7 @@ FAILED = 1
 
 @needs(
     {
-        "--primes": {"--family": ("digits",)},
+        "--primes": {"--family": options.DIGITS},
         "--until": {"--adaptive": GIVEN},
         "--first": {"--adaptive": GIVEN},
         "--batch": {"--adaptive": GIVEN},

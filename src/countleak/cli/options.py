@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -23,10 +23,11 @@ from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.highs import Highs
 from countleak.attack.solvers.interior import InteriorPoint
 from countleak.audit.people import People, generated_bank, generated_census, read_people
-from countleak.cli.option_rules import needs
+from countleak.cli.option_rules import NOT_GIVEN, needs
 from countleak.errors import InputError
 
-T = TypeVar("T")
+# Options of digit queries need that family, or none named.
+DIGITS = ("digits", NOT_GIVEN)
 
 
 class Arithmetics(StrEnum):
@@ -92,9 +93,9 @@ class Who:
 
 @needs(
     {
-        "--primes": {"--family": ("digits",)},
-        "--exponents": {"--family": ("digits",)},
-        "--arithmetic": {"--family": ("digits",)},
+        "--primes": {"--family": DIGITS},
+        "--exponents": {"--family": DIGITS},
+        "--arithmetic": {"--family": DIGITS},
         "--postgres": {"--arithmetic": ("numeric",)},
     }
 )
@@ -103,12 +104,13 @@ class Family:
     """The family of the queries, and what its queries are made of."""
 
     family: Annotated[
-        Literal["digits", "subsets", "signs"],
+        Literal["digits", "subsets", "signs"] | None,
         typer.Option(
-            help="Whom a query counts: by a digit of the id (as Diffix was asked), random "
-            "subsets listed in SQL, or weights of +1 and -1 (simulated systems only)."
+            help="Whom a query counts: by a digit of the id (as Diffix was asked; the default "
+            "where ids are whole numbers), random subsets listed in SQL, or weights of +1 and -1 "
+            "(simulated systems only)."
         ),
-    ] = "subsets"
+    ] = None
     primes: Annotated[int, typer.Option(help="digits: how many primes, 140 queries each.", min=1)]= (
         25
     )
@@ -132,9 +134,10 @@ class Family:
     def queries(self, people: People, m: int | None, seed: int) -> Queries:
         """The queries of the family about those people: ``m``, or as many as it has by default."""
         rng = np.random.default_rng([seed, 1])
-        if self.family == "subsets":
+        family = self.family or ("digits" if fits_digits(people) else "subsets")
+        if family == "subsets":
             return random_subsets(people.ids, m or 1000, rng)
-        if self.family == "signs":
+        if family == "signs":
             return random_signs(people.ids, m or 1000, rng)
         with arithmetic_from(self.arithmetic, self.postgres) as arithmetic:
             pool = digit_queries(

@@ -9,6 +9,7 @@ import typer
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import fragile
 from countleak.attack.queries.files import write_queries
+from countleak.attack.queries.signs import Signs
 from countleak.cli import console, options
 from countleak.cli.option_rules import needs
 from countleak.errors import InputError
@@ -18,8 +19,8 @@ SHOWN = 200
 
 @needs(
     {
-        "--without-fragile": {"--family": ("digits",)},
-        "--list-fragile": {"--family": ("digits",)},
+        "--without-fragile": {"--family": options.DIGITS},
+        "--list-fragile": {"--family": options.DIGITS},
     }
 )
 def plan(
@@ -68,13 +69,13 @@ def plan(
     if json:
         console.print_json(record)
         return
-    console.say(f"{len(planned)} {family.family} queries about {planned.ids.size} people in {out}")
+    console.say(f"{len(planned)} {planned.family.name} queries about {planned.ids.size} people in {out}")
     if "fragile" in record:
         fate = "left out" if without_fragile else "kept; --without-fragile leaves them out"
         console.say(f"{record['fragile']} are fragile (float64 and exact disagree): {fate}")
     for where in record.get("fragile_queries", ()):
         console.say(f"  {where}")
-    if family.family != "signs":
+    if not isinstance(planned.family, Signs):
         first = _where(planned, 0, people.key)
         short = first if len(first) <= SHOWN else f"{first[:SHOWN]} ..."
         console.say(f"The first counts those WHERE {short}")

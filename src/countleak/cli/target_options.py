@@ -77,6 +77,9 @@ class TargetWord:
         return self.kind
 
 
+SIMULATED = TargetWord("simulated")
+
+
 def target_needs(flag: str) -> Needs:
     """Which options apply to which kind of target, ``flag`` being how a verb takes the target."""
     live, http = ("postgresql", "http"), ("http",)
