@@ -34,7 +34,7 @@ from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.several import Manners
 from countleak.audit.targets.recorded import Recorded, read_log, read_ranges
 from countleak.attack.programs import (
-    BoundedDmt,
+    CappedDmt,
     Bracket,
     Certificate,
     DiNi,
@@ -54,7 +54,7 @@ from countleak.attack.diagnosis import Diagnosis, diagnose
 from countleak.attack.solvers import Solver
 from countleak.attack.solvers.highs import Highs
 from countleak.attack.solvers.interior import InteriorPoint
-from countleak.attack.solvers.auto import Auto
+from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.decoders import Decoder, Guess
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.decoders.least_squares import LeastSquares
@@ -114,9 +114,9 @@ __all__ = [
     "SimulatedDiffix", "TwoSubsets",
     "Salt", "Counts", "Diffix", "PostgresTarget", "RestTarget", "Manners",
     "Recorded", "read_log", "read_ranges",
-    "BoundedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
+    "CappedDmt", "Bracket", "Certificate", "DiNi", "Dmt", "FeasiblePoint", "Infeasible",
     "Objective", "Point", "Problem", "Program", "Solution", "Status", "certify",
-    "Solver", "Highs", "InteriorPoint", "Auto",
+    "Solver", "Highs", "InteriorPoint", "AutoSolver",
     "Noise", "Shape", "Threshold", "Diagnosis", "diagnose",
     "Decoder", "Guess", "Rounding", "LeastSquares", "Bayes", "Robust", "Bounded", "Polished",
     "Informed", "Automatic", "Categorical", "Categories", "Amounts", "Sums",

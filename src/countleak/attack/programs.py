@@ -1,12 +1,12 @@
 r"""The programs of the attack, stated once, and the certificates of their solutions.
 
-    minimise  sum_i w_i |b - Ax|_i   over  0 <= x <= 1,  |b - Ax|_i <= beta                (P)
-    maximise  b'y - beta sum_i max(0, |y_i| - w_i) - sum_j max(0, (A'y)_j)   over y        (D)
+    minimise  sum_i |b - Ax|_i   over  0 <= x <= 1,  |b - Ax|_i <= beta                    (P)
+    maximise  b'y - beta sum_i max(0, |y_i| - 1) - sum_j max(0, (A'y)_j)   over y          (D)
     find x    with  0 <= x <= 1,  |b - Ax|_i <= beta                                       (F)
 
-With beta infinite and weights 1 (P) is the program of Dwork, McSherry and Talwar, and (D) demands
-|y| <= w; with beta = 5 sigma it is the one used in the Aircloak challenge; (F) is Dinur and
-Nissim's. Any feasible x bounds the optimum of (P) from above, any y from below. A y with
+With beta infinite (P) is the program of Dwork, McSherry and Talwar, and (D) requires |y| <= 1;
+with beta = 5 sigma it is the one used in the Aircloak challenge; (F) is Dinur and Nissim's. Any
+feasible x bounds the optimum of (P) from above, any y from below. A y with
 
     b'y - beta sum_i |y_i| - sum_j max(0, (A'y)_j) > 0                                     (I)
 
@@ -16,7 +16,6 @@ proves that (F), and so (P), has no solution. With x restricted to {0, 1} every 
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 from math import inf
 from typing import Protocol
 
@@ -37,17 +36,13 @@ class Objective(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """(P) or (F): ``A`` (m, n), one row a released answer; ``b`` (m,) and ``bound`` in people.
-
-    ``weights`` (m,), positive, say how much each residual costs; without them all cost the same.
-    """
+    """(P) or (F): ``A`` (m, n), one row per released answer; ``b`` (m,), ``bound`` in people."""
 
     A: NDArray[np.int8] | NDArray[np.float64]
     b: NDArray[np.float64]
     objective: Objective = Objective.L1
     bound: float = inf
     integer: bool = False
-    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         m, n = self.A.shape
@@ -61,18 +56,9 @@ class Problem:
             raise InputError(f"the bound on residuals is {self.bound:g}; it cannot be negative")
         if self.objective is Objective.NONE and self.bound == inf:
             raise InputError("without a bound on residuals every x will do; give a finite one")
-        if self.weights is not None and self.weights.shape != (m,):
-            raise ShapeError(f"{m} queries but {self.weights.size} weights")
-        if self.weights is not None and not (np.isfinite(self.weights) & (self.weights > 0)).all():
-            raise InputError("a weight is not a positive number; leave such queries out")
-
-    @cached_property
-    def w(self) -> NDArray[np.float64]:
-        """The weights (m,), 1 unless given."""
-        return np.ones(self.b.size) if self.weights is None else self.weights
 
     def relaxed(self) -> "Problem":
-        """The same program without the demand that x be whole."""
+        """The same program with x anywhere in the box."""
         return replace(self, integer=False)
 
     def residual(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,7 +74,7 @@ class Program(Protocol):
     """A way to turn queries and answers into a Problem."""
 
     def problem(self, queries: Queries, answers: Answers) -> Problem:
-        """One row a released answer; suppressed ones say nothing here."""
+        """One row per released answer; suppressed ones are left out."""
         ...
 
 
@@ -104,10 +90,10 @@ class Dmt:
 
 
 @dataclass(frozen=True)
-class BoundedDmt:
+class CappedDmt:
     """The same with every residual at most ``bound``, as used in the challenge (appendix A).
 
-    There ``bound`` is 5 sigma = 20, and answers that are not positive were left out.
+    There ``bound`` is 5 sigma = 20, and answers that are not positive were dropped.
     """
 
     bound: float = 20.0
@@ -116,10 +102,21 @@ class BoundedDmt:
 
     def problem(self, queries: Queries, answers: Answers) -> Problem:
         A, b = _released(queries, answers)
+        return self.build(A, b, answered=b)
+
+    def build(
+        self, A: NDArray[np.int8], b: NDArray[np.float64], answered: NDArray[np.float64]
+    ) -> Problem:
+        """The program of rows A (m, n) and b (m,); ``answered`` (m,) decides which are dropped.
+
+        Where the share of known people was subtracted from b, ``answered`` is still the whole
+        count: dropping rows by what is left of it would select answers by their noise.
+        """
         if self.drop_nonpositive:
-            A, b = A[b > 0], b[b > 0]
-            if not b.size:
+            keep = answered > 0
+            if not keep.any():
                 raise InputError("no answer is positive; keep those that are not, too")
+            A, b = A[keep], b[keep]
         return Problem(A, b, bound=self.bound, integer=self.integer)
 
 
@@ -156,7 +153,7 @@ def _released(queries: Queries, answers: Answers) -> tuple[NDArray[np.int8], NDA
 
 
 class Status(Enum):
-    """Why a solver stopped, and what can be done about it."""
+    """Why a solver stopped, and what to do about it."""
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -177,8 +174,8 @@ class Point(Enum):
 class Solution:
     """``x`` (n,) for (P) or (F) and ``y`` (m,) for (D) or (I), as far as ``status`` says.
 
-    ``x`` is missing when there is none, ``y`` when none was needed. ``solver`` says who solved it,
-    ``point`` which rule picked x for (F), ``claimed`` the bound of an integer program's tree.
+    ``x`` is None when there is none, ``y`` when none was needed. ``solver`` names the solver,
+    ``point`` the rule that picked x for (F); ``claimed`` is the bound of an integer program's tree.
     """
 
     x: NDArray[np.float64] | None
@@ -225,7 +222,7 @@ class FeasiblePoint:
 class Infeasible:
     """A proof by (I) that there is no solution; ``margin`` is its left side, rounding deducted.
 
-    With ``proven`` False it is an integer program's tree that says so and nobody checked.
+    With ``proven`` False it rests on an integer program's tree alone and was not checked.
     """
 
     margin: float
@@ -243,7 +240,7 @@ def certify(problem: Problem, solution: Solution, tolerance: float = 1e-6) -> Ce
     """
     for name, values in (("x", solution.x), ("y", solution.y)):
         if values is not None and not np.isfinite(values).all():
-            raise SolverError(f"{solution.solver} returned {name} with entries that are no numbers")
+            raise SolverError(f"{solution.solver} returned {name} with entries that are not finite")
     if solution.status is Status.INFEASIBLE:
         return _certify_infeasible(problem, solution)
     if problem.objective is Objective.NONE:
@@ -254,14 +251,14 @@ def certify(problem: Problem, solution: Solution, tolerance: float = 1e-6) -> Ce
     if solution.x is None:
         return Bracket(lower, inf, claimed=solution.claimed)
     x = _inside(solution.x)
-    upper = float(problem.w @ np.abs(problem.residual(x)))
+    upper = float(np.abs(problem.residual(x)).sum())
     return Bracket(lower, upper, _violation(problem, x, tolerance), solution.claimed)
 
 
 def dual_bound(problem: Problem, y: NDArray[np.float64]) -> float:
     """The objective of (D): below the optimum of (P) whatever y."""
-    y = np.clip(y, -problem.w, problem.w) if problem.bound == inf else y
-    beyond = np.maximum(0.0, np.abs(y) - problem.w).sum()
+    y = np.clip(y, -1.0, 1.0) if problem.bound == inf else y
+    beyond = np.maximum(0.0, np.abs(y) - 1.0).sum()
     excess = problem.bound * beyond if beyond else 0.0
     return float(problem.b @ y - excess - np.maximum(0.0, problem.transposed(y)).sum())
 
@@ -275,6 +272,7 @@ def bound_below(problem: Problem, c: NDArray[np.float64], y: NDArray[np.float64]
     m, n = problem.A.shape
     slack = np.minimum(0.0, c - problem.transposed(y)).sum()
     terms = np.abs(y) @ (np.abs(problem.b) + problem.bound + np.abs(problem.A).sum(axis=1))
+    # Summing k terms in any order errs by at most about k eps times their absolute sum.
     rounding = float((m + n) * np.finfo(np.float64).eps * terms)
     return float(problem.b @ y - problem.bound * np.abs(y).sum() + slack) - rounding
 
@@ -284,12 +282,8 @@ def _certify_infeasible(problem: Problem, solution: Solution) -> Infeasible:
         if problem.integer:
             return Infeasible(margin=0.0, proven=False)
         raise SolverError("the solver calls the program infeasible but gives no proof")
-    y, (m, n) = solution.y, problem.A.shape
-    terms = np.abs(y) @ (np.abs(problem.b) + problem.bound + np.abs(problem.A).sum(axis=1))
-    # Summing k terms in any order errs by at most k eps times their absolute sum, nearly.
-    rounding = float((m + n) * np.finfo(np.float64).eps * terms)
-    spread = problem.bound * np.abs(y).sum() + np.maximum(0.0, problem.transposed(y)).sum()
-    margin = float(problem.b @ y - spread) - rounding
+    # (I) bounds 0'x from below: a bound above 0 is a contradiction.
+    margin = bound_below(problem, np.zeros(problem.A.shape[1]), solution.y)
     if not margin > 0:
         raise SolverError(f"the proof of infeasibility does not hold: its margin is {margin:.1e}")
     return Infeasible(margin)

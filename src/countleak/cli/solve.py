@@ -17,7 +17,7 @@ from countleak.attack.decoders.polish import Polished
 from countleak.attack.decoders.robust import Robust
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.noise import Noise, Threshold
-from countleak.attack.programs import BoundedDmt, DiNi, Dmt, Point, Program
+from countleak.attack.programs import CappedDmt, DiNi, Dmt, Point, Program
 from countleak.attack.queries import read_queries
 from countleak.attack.transcript import read_answers
 from countleak.cli import console, words
@@ -106,7 +106,7 @@ def solve(
     noise = Noise(sigma, threshold=None if threshold is None else Threshold(threshold))
     programs: dict[str, Callable[[], Program]] = {
         "dmt": lambda: Dmt(integer),
-        "bounded": lambda: BoundedDmt(
+        "bounded": lambda: CappedDmt(
             (5.0 if multiplier is None else multiplier) * (sigma or PAPERS_SIGMA),
             not keep_nonpositive,
             integer,

@@ -13,7 +13,7 @@ from countleak.attack.programs import Point
 from countleak.attack.queries.arithmetic import Arithmetic, Exact, Float64, numeric_server
 from countleak.attack.queries.digits import ATTACK_EXPONENTS, SWEEP_EXPONENTS
 from countleak.attack.solvers import Solver
-from countleak.attack.solvers.auto import Auto
+from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.highs import Highs
 from countleak.attack.solvers.interior import InteriorPoint
 from countleak.audit.people import People, generated_bank, generated_census, read_people
@@ -98,7 +98,7 @@ SolverWord = Annotated[
 def solver_of(word: str, time_limit: float = 60.0, point: Point = Point.VERTEX) -> Solver:
     """The solver of that name."""
     table: dict[str, Callable[[], Solver]] = {
-        "auto": lambda: Auto(time_limit, point),
+        "auto": lambda: AutoSolver(time_limit, point),
         "highs": lambda: Highs(time_limit=time_limit),
         "interior": InteriorPoint,
     }

@@ -16,7 +16,7 @@ from countleak.attack.decoders.rounding import round_solution
 from countleak.attack.programs import Objective, Point, Problem, bound_below
 from countleak.attack.queries import Queries
 from countleak.attack.solvers import Solver
-from countleak.attack.solvers.auto import Auto
+from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.highs import extremes
 from countleak.attack.transcript import Answers
 from countleak.errors import InputError
@@ -33,7 +33,7 @@ class Bounded:
     bound: float
     suppressed_at_most: float | None = None
     prove: bool = True
-    solver: Solver = field(default_factory=lambda: Auto(point=Point.CENTRE))
+    solver: Solver = field(default_factory=lambda: AutoSolver(point=Point.CENTRE))
 
     def __post_init__(self) -> None:
         for name, value in (("bound", self.bound), ("most", self.suppressed_at_most)):

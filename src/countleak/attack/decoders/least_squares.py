@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from countleak.attack.decoders import Guess, guess_from
 from countleak.attack.programs import Dmt
 from countleak.attack.queries import Queries
-from countleak.attack.solvers.squares import box_least_squares
+from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Answers
 
 
@@ -31,7 +31,7 @@ class LeastSquares:
         """Fit, estimate the noise, and turn both into a probability for everyone."""
         problem = Dmt().problem(queries, answers)
         A, b = problem.A.astype(np.float64), problem.b
-        found = box_least_squares(A, b)
+        found = box_least_squares(NormalEquations.of(A, b))
         sigma = self.sigma or residual_scale(found.x, found.squares, b.size)
         error = standard_errors(A, sigma)
         return guess_from(

@@ -18,7 +18,7 @@ from countleak.attack.programs import (
 )
 from countleak.attack.queries import Queries
 from countleak.attack.solvers import Solver
-from countleak.attack.solvers.auto import Auto
+from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.transcript import Answers
 from countleak.errors import SolverError
 
@@ -28,7 +28,7 @@ class Rounding:
     """Round the solution of ``program``; raises SolverError above a relative gap of ``gap``."""
 
     program: Program = field(default_factory=Dmt)
-    solver: Solver = field(default_factory=Auto)
+    solver: Solver = field(default_factory=AutoSolver)
     gap: float = 1e-6
 
     def decode(self, queries: Queries, answers: Answers) -> Guess:

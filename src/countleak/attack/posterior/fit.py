@@ -16,8 +16,8 @@ from countleak.attack.posterior.messages import pass_messages
 from countleak.attack.posterior.sampling import MANY, Effort, Posterior, Start, sample
 from countleak.attack.programs import Dmt
 from countleak.attack.queries import Queries
-from countleak.attack.solvers.interior import InteriorPoint
-from countleak.attack.solvers.squares import box_least_squares
+from countleak.attack.solvers.auto import AutoSolver
+from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Answers
 
 # Questions about one value of a secret, and their answers.
@@ -134,10 +134,10 @@ def quick_solutions(queries: Queries, answers: Answers, noise: Noise) -> list[ND
     if not answers.released.any():
         return []
     problem = Dmt().problem(queries, answers)
-    centred = problem.b - (noise.offset or 0.0)
-    found = [box_least_squares(problem.A, centred).x, pass_messages(problem.A, centred).probability]
+    equations = NormalEquations.of(problem.A, problem.b - (noise.offset or 0.0))
+    found = [box_least_squares(equations).x, pass_messages(equations)]
     if noise.wrong != 0.0:
-        solved = InteriorPoint().solve(problem).x
+        solved = AutoSolver().solve(problem).x
         found += [] if solved is None else [solved]
     return found
 

@@ -6,12 +6,13 @@ change of log-likelihood of either move, so a bit's odds are one sum over the an
 """
 
 import numpy as np
-from numba import njit
 
-compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+from countleak.attack.solvers.machine import compiled
+
+kernel = compiled(fastmath={"reassoc", "contract"})
 
 
-@compiled
+@kernel
 def _gain(j, step, cell, start, middle, rows, up, down):
     """Change of log-likelihood when bit j moves by ``step``; from ``middle`` on weights are -1."""
     gain = 0.0
@@ -28,7 +29,7 @@ def _gain(j, step, cell, start, middle, rows, up, down):
     return gain
 
 
-@compiled
+@kernel
 def _move(j, step, cell, start, middle, rows):
     for t in range(start[j], middle[j]):
         cell[rows[t]] -= step
@@ -36,7 +37,7 @@ def _move(j, step, cell, start, middle, rows):
         cell[rows[t]] += step
 
 
-@compiled
+@kernel
 def sweep(x, free, cell, start, middle, rows, up, down, odds, beta, rng, exchanges, total):
     """Draw every bit once, then try ``exchanges`` exchanges, at inverse temperature ``beta``.
 
@@ -71,7 +72,7 @@ def sweep(x, free, cell, start, middle, rows, up, down, odds, beta, rng, exchang
             _move(a, -step, cell, start, middle, rows)
 
 
-@compiled
+@kernel
 def sweep_values(x, free, cell, start, middle, rows, up, down, rates, beta, rng, exchanges, total):
     """The same where each of n people has one of k values: bit ``v * n + j`` says j has value v.
 
@@ -116,7 +117,7 @@ def sweep_values(x, free, cell, start, middle, rows, up, down, rates, beta, rng,
             _take_value(a, w, u, n, x, cell, start, middle, rows)
 
 
-@compiled
+@kernel
 def _draw_value(log, j, n, rng, total):
     """The value of person j drawn by log-weights (k,); adds the probability of each to total."""
     weight = np.exp(log - log.max())
@@ -131,7 +132,7 @@ def _draw_value(log, j, n, rng, total):
     return weight.size - 1
 
 
-@compiled
+@kernel
 def _take_value(j, old, new, n, x, cell, start, middle, rows):
     _move(old * n + j, -1, cell, start, middle, rows)
     _move(new * n + j, 1, cell, start, middle, rows)
@@ -139,7 +140,7 @@ def _take_value(j, old, new, n, x, cell, start, middle, rows):
     x[new * n + j] = 1
 
 
-@compiled
+@kernel
 def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
     """The same where all noise is Gaussian: c (n,) is A'W(b - Ax) and G (n, n) is A'WA.
 
@@ -170,7 +171,7 @@ def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
                 c[k] -= step * (G[a, k] - G[b, k])
 
 
-@compiled
+@kernel
 def gram_sweep_values(x, free, c, G, rates, rng, exchanges, total):
     """``sweep_values`` where all noise is Gaussian: c (kn,) and G (k, n, n), a block a value."""
     k, n = G.shape[0], G.shape[1]
@@ -206,7 +207,7 @@ def gram_sweep_values(x, free, c, G, rates, rng, exchanges, total):
             value[a], value[b] = w, u
 
 
-@compiled
+@kernel
 def _flip(j, v, step, x, c, G):
     n = G.shape[1]
     x[v * n + j] += step

@@ -5,9 +5,10 @@ the last to the first; a branch is given up as soon as it exceeds the best whole
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import qr
+
+from countleak.attack.solvers.machine import compiled
 
 
 def search(
@@ -29,7 +30,7 @@ def search(
     return best, bool(finished)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def _search(R, z, best, nodes):
     """Depth first, the nearer bit first; ``best`` (n,) is replaced by what is found."""
     n = best.size
