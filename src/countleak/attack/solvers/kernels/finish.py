@@ -71,15 +71,12 @@ def lean(program, at):
 
 
 @jit
-def snap(program, bounded, at, x, y):
-    """Overwrite x, y with the optimal face the point leans to.
+def settle(program, at, by_row, by_column, x, y):
+    """Put settled entries of x and y at their bounds; returns the basic rows and columns.
 
-    Entries that are settled go to their bounds; basic rows are met and basic columns priced out
-    exactly by the least change of the others, in the norm of the iteration.
+    ``by_row`` and ``by_column`` are as ``lean`` returns them.
     """
-    A, b, c = program.A, program.b, program.c
-    m, n = A.m, A.n
-    by_row, by_column = lean(program, at)
+    m, n = program.A.m, program.A.n
     k = sure = likely = 0
     for j in range(n):
         k += by_column[j] >= 1
@@ -95,6 +92,21 @@ def snap(program, bounded, at, x, y):
         x[j] = at.s[j]
     for i in rows:
         y[i] = at.y[i]
+    return rows, columns
+
+
+@jit
+def snap(program, bounded, at, x, y):
+    """Overwrite x, y with the optimal face the point leans to.
+
+    Basic rows are met and basic columns priced out exactly by the least change of the others, in
+    the norm of the iteration.
+    """
+    A, b, c = program.A, program.b, program.c
+    m, n = A.m, A.n
+    by_row, by_column = lean(program, at)
+    rows, columns = settle(program, at, by_row, by_column, x, y)
+    met, k = rows.size, columns.size
     if k == 0 or met == 0:
         return
     tall = met > k  # W, weighted and with its longer side down

@@ -185,6 +185,45 @@ def refuted(program, at, y):
 
 
 @plain
+def predict(system, A, single, double, at, step, e):
+    """Set step to one aimed at zero; returns how much all the products s z and r t would change.
+
+    One use of the preconditioner is exact enough for that.
+    """
+    for j in range(at.z.size):
+        system.low[j] = -at.z[j]
+    for j in range(at.t.size):
+        system.high[j] = -at.t[j]
+    system.dx[:] = 0.0
+    system.Adx[:] = 0.0
+    load(system, A, e)
+    apply(single, double, system.left, system.dx)
+    times(A, system.dx, system.Adx)
+    system.left[:] = 0.0
+    complete(system, at, step)
+    primal = 1 / max(1.0, longest(at.s, step.s), longest(at.r, step.r))
+    dual = 1 / max(1.0, longest(at.z, step.z), longest(at.t, step.t))
+    return (
+        primal * (dot(step.s, at.z) + dot(step.r, at.t))
+        + dual * (dot(at.s, step.z) + dot(at.r, step.t))
+        + primal * dual * (dot(step.s, step.z) + dot(step.r, step.t))
+    )
+
+
+@plain
+def solved(program, bounded, at, x, y, gap, tol):
+    """Whether x and y, overwritten by what the point leads to, are certified to tol."""
+    if gap < POLISH:
+        snap(program, bounded, at, x, y)
+        if certified(program, bounded, x, y, tol):
+            return True
+    if gap < tol:
+        read(program, bounded, at, x, y)
+        return certified(program, bounded, x, y, tol)
+    return False
+
+
+@plain
 def iterate(program, at, x, y, tol, until, limit):
     """Move ``at`` towards the optimum; returns how that ended and after how many iterations.
 
@@ -215,47 +254,24 @@ def iterate(program, at, x, y, tol, until, limit):
             rows, enough = min(m, 2 * rows), max(0.1 * enough, 1e-6)
         before = mu
         if not bounded or off < 1e-6 * program.beta:
-            if gap < POLISH:
-                snap(program, bounded, at, x, y)
-                if certified(program, bounded, x, y, tol):
-                    return OPTIMAL, iteration
-            if gap < tol:
-                read(program, bounded, at, x, y)
-                if certified(program, bounded, x, y, tol):
-                    return OPTIMAL, iteration
+            if solved(program, bounded, at, x, y, gap, tol):
+                return OPTIMAL, iteration
             # Just beyond the limit of feasibility the bounds cross; that is no gap to sift at.
             if gap < until and until > 0:
                 return REACHED, iteration
         if bounded and (gap < 0 or off >= 1e-6 * program.beta) and refuted(program, at, y):
             return INFEASIBLE, iteration
 
-        # direction: the predictor aims at zero, content with one use of the preconditioner;
+        # direction: the predictor,
         weigh(system, at)
         if not sound(system):
             read(program, bounded, at, x, y)
             return BROKEN, iteration
         single, double = precondition(system, A, rows, single, double)
-        for j in range(N):
-            system.low[j] = -at.z[j]
-        for j in range(L):
-            system.high[j] = -at.t[j]
-        system.dx[:] = 0.0
-        system.Adx[:] = 0.0
-        load(system, A, e)
-        apply(single, double, system.left, system.dx)
-        times(A, system.dx, system.Adx)
-        system.left[:] = 0.0
-        complete(system, at, step)
-        primal = 1 / max(1.0, longest(at.s, step.s), longest(at.r, step.r))
-        dual = 1 / max(1.0, longest(at.z, step.z), longest(at.t, step.t))
-        change = (
-            primal * (dot(step.s, at.z) + dot(step.r, at.t))
-            + dual * (dot(at.s, step.z) + dot(at.r, step.t))
-            + primal * dual * (dot(step.s, step.z) + dot(step.r, step.t))
-        )
+        change = predict(system, A, single, double, at, step, e)
         target = mu * max(0.0, 1 + change / products) ** 3
 
-        # the corrector at the centre, starting from where the predictor ended
+        # then the corrector, aimed at the centre and starting from where the predictor ended
         aim(at.s, at.z, step.s, step.z, target, system.low)
         aim(at.r, at.t, step.r, step.t, target, system.high)
         load(system, A, e)
