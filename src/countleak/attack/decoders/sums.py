@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from threadpoolctl import threadpool_limits
 
 from countleak.attack.programs import Dmt
 from countleak.attack.queries import Queries
+from countleak.attack.solvers.machine import one_thread
 from countleak.attack.transcript import Answers
 from countleak.errors import InputError, ShapeError, SolverError
 
@@ -79,7 +79,7 @@ class Sums:
     def decode(self, queries: Queries, answers: Answers) -> Amounts:
         """Fit the spread, then everyone's number within the bounds."""
         # The matrices are small: threads would wait for each other more than they would work.
-        with threadpool_limits(1):
+        with one_thread():
             return self._decode(queries, answers)
 
     def _decode(self, queries: Queries, answers: Answers) -> Amounts:
