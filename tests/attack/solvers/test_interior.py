@@ -17,6 +17,7 @@ from countleak import (
     Status,
     certify,
 )
+from countleak.attack.solvers import interior
 from countleak.lab.bench.instances import instance
 from tests.attack.solvers.cases import random_case
 
@@ -175,3 +176,15 @@ def test_feasible_points_certify():
     solution = InteriorPoint().solve(problem)
     assert isinstance(certify(problem, solution), FeasiblePoint)
     assert np.allclose(solution.x, 0.5)
+
+
+def test_the_wait_for_the_compiler_is_logged(monkeypatch, caplog):
+    monkeypatch.setattr(interior, "_loaded", set())
+    caplog.set_level("INFO", logger=interior.__name__)
+    monkeypatch.setattr(interior, "is_compiled", lambda objective: True)
+    interior.warm_up(Objective.L1)
+    assert not caplog.messages
+    interior._loaded.clear()
+    monkeypatch.setattr(interior, "is_compiled", lambda objective: False)
+    interior.warm_up(Objective.L1)
+    assert caplog.messages == ["compiling the solver, once on this machine: about half a minute"]
