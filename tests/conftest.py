@@ -19,7 +19,7 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def recorded(shared) -> dict[str, cl.targets.recorded.RecordedRange]:
+def recorded(shared) -> dict[str, cl.audit.targets.recorded.RecordedRange]:
     return {r.name: r for r in cl.read_ranges(shared / "data" / "cohen-nissim")}
 
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from countleak.attack import decoders
     from countleak.audit import budget, people, report, scores, targets
     from countleak.audit.people import (
-        People, generated_bank, generated_census, people_of, read_people,
+        People,
+        generated_bank,
+        generated_census,
+        people_of,
+        read_people,
     )
     from countleak.attack.secrets import Bit, Category, Number
     from countleak.attack.queries import Queries
@@ -26,7 +30,12 @@ if TYPE_CHECKING:
     from countleak.attack.queries.tables import table_queries
     from countleak.audit.targets import Target
     from countleak.audit.targets.simulated import (
-        Gaussian, Laplace, RoundedToBase, Simulated, SimulatedDiffix, Uniform,
+        Gaussian,
+        Laplace,
+        RoundedToBase,
+        Simulated,
+        SimulatedDiffix,
+        Uniform,
     )
     from countleak.audit.targets.diffix import Diffix
     from countleak.audit.targets.postgres import PostgresTarget

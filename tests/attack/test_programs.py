@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from countleak import (
     Answers,
-    BoundedDmt,
     Bracket,
+    CappedDmt,
     DiNi,
     Dmt,
     FeasiblePoint,
@@ -118,8 +118,12 @@ def test_programs_build_rows_from_released_answers_only():
     queries = random_subsets(np.arange(6), 4, np.random.default_rng(0))
     answers = Answers.to_all(np.array([3.0, 0.0, -1.0, 2.0]), np.array([True, True, True, False]))
     assert np.array_equal(Dmt().problem(queries, answers).A, queries.matrix[:3])
-    assert BoundedDmt(20.0).problem(queries, answers).b.tolist() == [3.0]
-    kept = BoundedDmt(20.0, drop_nonpositive=False).problem(queries, answers)
+    assert CappedDmt(20.0).problem(queries, answers).b.tolist() == [3.0]
+    # With what is known subtracted, the counts as answered still decide.
+    whole, rest = np.array([3.0, 0.0, -1.0, 2.0]), np.array([-2.0, 1.0, 1.0, 0.0])
+    capped = CappedDmt(20.0).build(queries.matrix, rest, answered=whole)
+    assert (capped.b.tolist(), capped.A.tolist()) == ([-2.0, 0.0], queries.matrix[[0, 3]].tolist())
+    kept = CappedDmt(20.0, drop_nonpositive=False).problem(queries, answers)
     assert (kept.b.size, kept.bound) == (3, 20.0)
     dini = DiNi(2.5, 4.0).problem(queries, answers)
     assert (dini.bound, dini.objective) == (10.0, Objective.NONE)
@@ -150,7 +154,7 @@ def test_what_is_no_number_is_never_certified(objective):
     A, b = instance(0)
     problem = Problem(A, b, objective, 9.0)
     nonsense = Solution(np.full(8, np.nan), np.zeros(30), Status.OPTIMAL, 0, 0.0, "nobody")
-    with pytest.raises(SolverError, match="entries that are no numbers"):
+    with pytest.raises(SolverError, match="entries that are not finite"):
         certify(problem, nonsense)
 
 

@@ -51,9 +51,7 @@ def ask(
     queries: Annotated[
         Path | None, typer.Argument(help="Queries written by `countleak plan`.")
     ] = None,
-    target: Annotated[
-        TargetWord, typer.Option(help=TARGET_HELP, parser=TargetWord)
-    ] = SIMULATED,
+    target: Annotated[TargetWord, typer.Option(help=TARGET_HELP, parser=TargetWord)] = SIMULATED,
     secret: Annotated[
         str | None,
         typer.Option(help="What is secret about a person, see `countleak audit --help`."),
@@ -75,9 +73,9 @@ def ask(
         bool, typer.Option("--dry-run", help="Show what would be asked; send nothing.")
     ] = False,
     seed: options.Seed = 0,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="File to write, or to resume.")
-    ] = Path("answers.jsonl"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write, or to resume.")] = Path(
+        "answers.jsonl"
+    ),
     json: options.Json = False,
 ) -> None:
     """Put the questions to a system and keep its answers as they come; or one of your own."""

@@ -76,9 +76,7 @@ class Questions:
     def plan(self, people: People, word: TargetWord, live: Live, seed: int) -> Queries:
         """The pool of queries to ask from."""
         snaps = not word.is_live or live.system_at(word).snaps
-        family = self.family or (
-            "digits" if snaps and options.fits_digits(people) else "subsets"
-        )
+        family = self.family or ("digits" if snaps and options.fits_digits(people) else "subsets")
         size = self.pool
         if family == "subsets" and size is None and self.queries is not None:
             size = max(self.queries, 1000) if self.adaptive else self.queries

@@ -135,9 +135,7 @@ def _clear(journal: Path) -> None:
         journal.unlink()
 
 
-def _residuals(
-    transcript: Transcript, bank: People, secret: Bit
-) -> dict[str, NDArray[np.float64]]:
+def _residuals(transcript: Transcript, bank: People, secret: Bit) -> dict[str, NDArray[np.float64]]:
     """Answers less true counts: of the system, and of the authors' simulation of it."""
     queries = transcript.queries
     simulated = ask(queries, Simulated(bank, secret, SimulatedDiffix(sigma=4.0)))

@@ -108,13 +108,19 @@ def describe(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.sticky is None:
         yield "Stickiness: unknown, no question was asked twice (plan with --repeat)"
     else:
-        kept = "the same answer" if diagnosis.sticky else "fresh noise, so asking again averages it out"
+        kept = (
+            "the same answer"
+            if diagnosis.sticky
+            else "fresh noise, so asking again averages it out"
+        )
         yield f"Stickiness: a question asked again got {kept} ({diagnosis.repeated} were)"
     if diagnosis.by is None:
         yield "Groups: no group of queries has noise of its own"
     else:
         odd = ", ".join(f"{group.value:g}" for group in diagnosis.odd)
-        yield f"Groups: the noise differs by {diagnosis.by}" + (f"; odd ones out: {odd}" if odd else "")
+        yield f"Groups: the noise differs by {diagnosis.by}" + (
+            f"; odd ones out: {odd}" if odd else ""
+        )
 
 
 def _record(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -111,9 +111,9 @@ class Family:
             "(simulated systems only)."
         ),
     ] = None
-    primes: Annotated[int, typer.Option(help="digits: how many primes, 140 queries each.", min=1)]= (
-        25
-    )
+    primes: Annotated[
+        int, typer.Option(help="digits: how many primes, 140 queries each.", min=1)
+    ] = 25
     exponents: Annotated[
         str, typer.Option(help="digits: attack, sweep or a list like 0.5,0.7.")
     ] = "attack"
@@ -181,8 +181,10 @@ def people_from(word: str, id_column: str | None, between: tuple[int, int] | Non
     if name in ("bank", "census"):
         if id_column is not None:
             raise InputError(f"--id names a column of a file; {word} is generated")
-        people = generated_bank(*_numbers(word, rest, 1, 1)) if name == "bank" else (
-            generated_census(*_numbers(word, rest, 1, 2))
+        people = (
+            generated_bank(*_numbers(word, rest, 1, 1))
+            if name == "bank"
+            else (generated_census(*_numbers(word, rest, 1, 2)))
         )
     else:
         people = read_people(word, id_column)

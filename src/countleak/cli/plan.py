@@ -28,7 +28,9 @@ def plan(
     family: options.Family,
     queries: Annotated[
         int | None,
-        typer.Option("--queries", "-m", help="How many queries (digits: that many of them).", min=1),
+        typer.Option(
+            "--queries", "-m", help="How many queries (digits: that many of them).", min=1
+        ),
     ] = None,
     without_fragile: Annotated[
         bool,
@@ -69,7 +71,9 @@ def plan(
     if json:
         console.print_json(record)
         return
-    console.say(f"{len(planned)} {planned.family.name} queries about {planned.ids.size} people in {out}")
+    console.say(
+        f"{len(planned)} {planned.family.name} queries about {planned.ids.size} people in {out}"
+    )
     if "fragile" in record:
         fate = "left out" if without_fragile else "kept; --without-fragile leaves them out"
         console.say(f"{record['fragile']} are fragile (float64 and exact disagree): {fate}")

@@ -55,8 +55,7 @@ BY_SECRET: Needs = {
     },
     **{option: {"the secret": ("a number",)} for option in ("--low", "--high", "--level")},
     **{
-        option: {"the secret": ("a bit", "a category")}
-        for option in ("--precision", "--threshold")
+        option: {"the secret": ("a bit", "a category")} for option in ("--precision", "--threshold")
     },
 }
 

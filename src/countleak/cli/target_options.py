@@ -124,12 +124,8 @@ class Simulation:
         bool, typer.Option(help="round: up or down by chance, right on average.")
     ] = False
     rounding: Annotated[bool, typer.Option(help="mechanism diffix: whole-number noise.")] = True
-    suppression: Annotated[
-        bool, typer.Option(help="mechanism diffix: suppress low counts.")
-    ] = True
-    clamping: Annotated[
-        bool, typer.Option(help="mechanism diffix: no answer below 0.")
-    ] = True
+    suppression: Annotated[bool, typer.Option(help="mechanism diffix: suppress low counts.")] = True
+    clamping: Annotated[bool, typer.Option(help="mechanism diffix: no answer below 0.")] = True
     sign_noise: Annotated[
         str,
         typer.Option(
@@ -146,9 +142,7 @@ class Simulation:
         elif self.mechanism == "round":
             mechanism = RoundedToBase(self.base, self.random_rounding)
         elif self.mechanism == "diffix":
-            mechanism = SimulatedDiffix(
-                self.sigma, self.rounding, self.suppression, self.clamping
-            )
+            mechanism = SimulatedDiffix(self.sigma, self.rounding, self.suppression, self.clamping)
         else:
             mechanism = {"gaussian": Gaussian, "laplace": Laplace}[self.mechanism](self.sigma)
         return self._signed(mechanism) if isinstance(queries.family, Signs) else mechanism
@@ -213,7 +207,9 @@ class Live:
         Path | None,
         typer.Option(help=f"http(s): file of the token, if it is not in the variable {TOKEN}."),
     ] = None
-    connections: Annotated[int, typer.Option(help="An address: connections to ask over.", min=1)]= 1
+    connections: Annotated[
+        int, typer.Option(help="An address: connections to ask over.", min=1)
+    ] = 1
     rate: Annotated[
         float | None, typer.Option(help="An address: at most so many queries per second.")
     ] = None

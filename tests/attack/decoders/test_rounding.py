@@ -3,7 +3,7 @@ import pytest
 
 from countleak import (
     Answers,
-    BoundedDmt,
+    CappedDmt,
     Condition,
     DiNi,
     Dmt,
@@ -26,7 +26,7 @@ SECRET = PEOPLE.secret(Condition.parse("sex = 1"))
 ANSWERS = ask(QUERIES, Simulated(PEOPLE, Condition.parse("sex = 1"), Gaussian(1.0), 0))
 
 
-@pytest.mark.parametrize("program", [Dmt(), BoundedDmt(5.0), Dmt(integer=True)])
+@pytest.mark.parametrize("program", [Dmt(), CappedDmt(5.0), Dmt(integer=True)])
 def test_every_program_recovers_the_secret_from_many_answers(program):
     guess = Rounding(program).decode(QUERIES, ANSWERS)
     assert guess.claimed.all()

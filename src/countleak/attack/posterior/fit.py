@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from countleak.attack.noise import UNKNOWN, Noise, Values
 from countleak.attack.posterior.evidence import Evidence
@@ -18,7 +17,7 @@ from countleak.attack.posterior.sampling import MANY, Effort, Posterior, Start, 
 from countleak.attack.posterior.secret_draws import Bits, OneOf, one_hot
 from countleak.attack.programs import Dmt
 from countleak.attack.solvers.auto import AutoSolver
-from countleak.attack.solvers.squares import box_least_squares
+from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
 
 # What quick decoders find, each (n,) in [0, 1]: where the sampler may start.
@@ -114,12 +113,8 @@ def quick_starts(transcript: Transcript, noise: Noise) -> Starts:
         return ()
     problem = Dmt().problem(transcript)
     centred = problem.b - (0.0 if noise.offset is UNKNOWN else noise.offset)
-    # On matrices of this size two threads wait for each other more than they work.
-    with threadpool_limits(1):
-        starts = [
-            box_least_squares(problem.A, centred).x,
-            pass_messages(problem.A, centred),
-        ]
+    equations = NormalEquations.of(problem.A, centred)
+    starts = [box_least_squares(equations).x, pass_messages(equations)]
     if noise.wrong != 0.0:
         solution = AutoSolver().solve(problem).x
         starts += [] if solution is None else [solution]

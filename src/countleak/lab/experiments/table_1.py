@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.decoders.rounding import Rounding
-from countleak.attack.programs import BoundedDmt, Dmt
+from countleak.attack.programs import CappedDmt, Dmt
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import fragile
 from countleak.attack.transcript import Answers
@@ -96,7 +96,7 @@ def _fill(row: Row, settings: Settings) -> dict[str, Any]:
     secret = row.recorded.secret
     dmt, bounded = (
         score(Rounding(program, settings.solver).decode(row.queries, row.answers), secret)
-        for program in (Dmt(), BoundedDmt())
+        for program in (Dmt(), CappedDmt())
     )
     residual = residual_at(secret, row.queries, row.answers)
     return {
