@@ -60,7 +60,10 @@ CASES = [
     ((*ASK, "--people", "people.csv", "--seed", "9"), "name a new file"),
     ((*ASK, "--people", "bank"), "are not in bank (id 1); check --people"),
     ((*ASK, "--people", "people.csv", "-o", "guess.jsonl"), "not a countleak answers file"),
-    ((*SOLVE, "answers.jsonl", "-o", "answers.jsonl"), "holds answers, not guess"),
+    (
+        (*SOLVE, "answers.jsonl", "-o", "answers.jsonl"),
+        "holds a countleak answers file, not a countleak guess",
+    ),
     ((*SOLVE, "answers.jsonl", "--integer", "--time-limit", "-1"), "it must be above 0"),
     (("demo", "--folder", "."), "holds another run; name another folder"),
     (("ask", "guess.jsonl", "--people", "people.csv"), "not a countleak queries file"),

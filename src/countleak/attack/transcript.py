@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -10,14 +9,7 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.errors import InputError, ShapeError
-from countleak.files import (
-    Record,
-    Records,
-    append_records,
-    mend_journal,
-    read_records,
-    start_journal,
-)
+from countleak.files import JournalFile, Name, Record, Records, read_records
 
 # No count of people is larger; one such answer would drown every other in a sum of residuals.
 LARGEST = 1e10
@@ -93,12 +85,14 @@ class Journal:
     ``authorised_by`` is who allowed the questions, where someone had to.
     """
 
-    def __init__(self, path: Path, queries: Queries, system: str, authorised_by: str | None = None):
-        """Open or start the journal of ``queries`` to ``system`` at ``path``."""
-        self.path = path
+    def __init__(self, path: Name, queries: Queries, system: str, authorised_by: str | None = None):
+        """Open the journal of ``queries`` to ``system`` at ``path``; a new one starts empty."""
+        header = {"plan": queries.digest, "queries": len(queries), "system": system}
+        header |= {} if authorised_by is None else {"authorised_by": authorised_by}
+        self._file = JournalFile(path, "answers", header)
+        self._batches: list[Answers] = []
         self._open = np.ones(len(queries), dtype=np.bool_)
-        if path.exists():
-            records = read_records(path, "answers", drop_torn=True)
+        if (records := self._file.earlier) is not None:
             _check_plan(records, queries)
             if records.header.get("system") != system:
                 raise records.fault(
@@ -112,12 +106,15 @@ class Journal:
                     f"these answers were authorised by {records.header.get('authorised_by')!r}, "
                     f"not by {authorised_by!r}; name a new file",
                 )
-            self._open[_parse_answers(records, len(queries)).query] = False
-            mend_journal(path)
-        else:
-            header = {"plan": queries.digest, "queries": len(queries), "system": system}
-            header |= {} if authorised_by is None else {"authorised_by": authorised_by}
-            start_journal(path, "answers", header)
+            self._batches.append(_parse_answers(records, len(queries)))
+            self._open[self._batches[0].query] = False
+
+    def answers(self, *, partial: bool = False) -> Answers:
+        """The answers so far, earlier runs' included: to all queries, unless ``partial``."""
+        answers = Answers.join(self._batches)
+        if not partial:
+            _check_complete(self._file.path, answers, self._open.size)
+        return answers
 
     def open_queries(self) -> NDArray[np.int64]:
         """Positions of the queries that have no answer yet."""
@@ -126,22 +123,34 @@ class Journal:
     def append(self, batch: Answers) -> None:
         """Add a batch; it is on disk when this returns."""
         if not self._open[batch.query].all():
-            raise InputError(f"{self.path}: a query was answered twice; keep one answer a query")
-        append_records(self.path, (_record(*answer) for answer in _rows(batch)))
+            raise InputError(
+                f"{self._file.path}: a query was answered twice; keep one answer per query"
+            )
+        self._file.append(_record(*answer) for answer in _rows(batch))
+        self._batches.append(batch)
         self._open[batch.query] = False
 
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
-def read_answers(path: Path, queries: Queries, *, partial: bool = False) -> Answers:
+
+def read_answers(path: Name, queries: Queries, *, partial: bool = False) -> Answers:
     """The answers of a journal to ``queries``: to all of them, unless ``partial`` ones will do."""
     records = read_records(path, "answers")
     _check_plan(records, queries)
     answers = _parse_answers(records, len(queries))
-    if len(answers) != len(queries) and not partial:
+    if not partial:
+        _check_complete(path, answers, len(queries))
+    return answers
+
+
+def _check_complete(path: Name, answers: Answers, queries: int) -> None:
+    if len(answers) != queries:
         raise InputError(
-            f"{path}: {len(answers)} answers to {len(queries)} queries; run `countleak ask` again "
+            f"{path}: {len(answers)} answers to {queries} queries; run `countleak ask` again "
             "to finish, or pass --partial"
         )
-    return answers
 
 
 def _check_plan(records: Records, queries: Queries) -> None:

@@ -1,6 +1,7 @@
 """The whole attack, in the order it happens."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from countleak.attack.decoders.automatic import Automatic
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.design import Goal, Information, believe, choose
 from countleak.attack.queries import Queries
-from countleak.attack.transcript import Answers, Journal, read_answers
+from countleak.attack.transcript import Answers, Journal
 from countleak.audit.targets import Target
 from countleak.errors import InputError
 
@@ -59,15 +60,14 @@ def ask_into(
     other. ``progress`` hears how many answers each batch brought, those of the journal first. With
     a ``limit`` at most so many queries are asked, and some may stay open.
     """
-    journal = Journal(path, queries, system, authorised_by)
-    still_open = journal.open_queries()
-    progress(len(queries) - still_open.size)
-    still_open = still_open[:limit]
-    batches: Iterator[Answers] = target.answer(queries, still_open) if still_open.size else iter(())
-    for batch in batches:
-        journal.append(batch)
-        progress(len(batch))
-    return read_answers(path, queries, partial=limit is not None)
+    with closing(Journal(path, queries, system, authorised_by)) as journal:
+        still_open = journal.open_queries()
+        progress(len(queries) - still_open.size)
+        still_open = still_open[:limit]
+        for batch in target.answer(queries, still_open) if still_open.size else ():
+            journal.append(batch)
+            progress(len(batch))
+        return journal.answers(partial=limit is not None)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def audit_adaptively(
     how = how or Adaptive()
     answers = Answers.join([])
     if journal is not None:
-        answers = read_answers(journal.path, pool, partial=True)
+        answers = journal.answers(partial=True)
     most = min(len(pool), how.most or len(pool))
     order = np.random.default_rng([how.seed, 11]).permutation(len(pool))
     progress(len(answers))
