@@ -175,10 +175,10 @@ def test_standard_output_takes_records_in_a_pipe():
 
 
 def test_a_full_disk_is_an_input_error():
-    with pytest.raises(InputError, match="/dev/full: cannot be written .No space left"):
+    with pytest.raises(InputError, match="/dev/full: cannot be written"):
         write_records("/dev/full", "queries", {}, [{"a": 1}])
     with (
-        pytest.raises(InputError, match="/dev/full: cannot be written .No space left"),
+        pytest.raises(InputError, match="/dev/full: cannot be written"),
         closing(JournalFile("/dev/full", "answers", {})) as journal,
     ):
         journal.append([{"query": 0}])

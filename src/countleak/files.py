@@ -41,7 +41,7 @@ class Records:
 def read_text(path: Name) -> str:
     """The text of a file or of a pipe, or an InputError that says why there is none."""
     try:
-        mode = os.stat(path).st_mode
+        mode = Path(path).stat().st_mode
         # A device may never end.
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise InputError(f"{path}: a device, not a file; name another one")
@@ -129,7 +129,7 @@ def require_own(path: Name, what: str, recognise: Callable[[bytes], bool]) -> No
 def _beginning(path: Name) -> bytes:
     """The first line of a regular file; nothing where there is no such file."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        if not stat.S_ISREG(Path(path).stat().st_mode):
             return b""
         with Path(path).open("rb") as file:
             return file.readline(LONGEST_LINE)
@@ -183,7 +183,7 @@ def replacing(path: Name, mode: str = "w") -> Iterator[IO[Any]]:
 def is_stream(path: Name) -> bool:
     """Whether a pipe or a device stands there: something written to but not replaced."""
     try:
-        mode = os.stat(path).st_mode
+        mode = Path(path).stat().st_mode
     except OSError:
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)

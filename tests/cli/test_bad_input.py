@@ -62,7 +62,7 @@ CASES = [
     ((*ASK, "--people", "people.csv", "-o", "guess.jsonl"), "not a countleak answers file"),
     (
         (*SOLVE, "answers.jsonl", "-o", "answers.jsonl"),
-        "holds a countleak answers file, not a countleak guess",
+        "holds a countleak answers file, not",
     ),
     ((*SOLVE, "answers.jsonl", "--integer", "--time-limit", "-1"), "it must be above 0"),
     (("demo", "--folder", "."), "holds another run; name another folder"),

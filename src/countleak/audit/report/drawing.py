@@ -9,7 +9,7 @@ from countleak.files import replacing, require_own
 # The formats, and how a file of each begins.
 FORMATS = {
     ".svg": (b"<svg", b"<?xml"),
-    ".png": b"\x89PNG",
+    ".png": (b"\x89PNG",),
     ".html": (b"<!DOCTYPE html", b"<!doctype html", b"<html"),
 }
 RECOVERED, MISSED, QUIET = "#1b7f79", "#d1495b", "#8a8f98"
