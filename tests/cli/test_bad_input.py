@@ -79,11 +79,14 @@ CASES = [
     ((*SOLVE, "answers.jsonl", "--program", "lasso"), "no program 'lasso'; choose dmt, bounded"),
     (("score", "guess.jsonl", "--people", "bank"), "people who are not in bank"),
     (("score", "answers.jsonl", "--people", "people.csv"), "not a countleak guess file"),
-    (("reproduce", "table-9"), "no experiment 'table-9'; choose all, table-1"),
-    (("reproduce", "table-1"), "pass --data with the folder"),
-    (("reproduce", "table-1", "--data", "absent"), "--data absent: no such folder"),
-    (("reproduce", "table-1", "--data", "."), "no file aircloak_output_cleaned"),
-    (("reproduce", "presence", "--solver", "highs"), "presence is simulated; --solver"),
+    (("lab", "reproduce", "table-9"), "no experiment 'table-9'; choose all, table-1"),
+    (("lab", "reproduce", "table-1"), "pass --data with the folder"),
+    (("lab", "reproduce", "table-1", "--data", "absent"), "--data absent: no such folder"),
+    (("lab", "reproduce", "table-1", "--data", "."), "no file aircloak_output_cleaned"),
+    (
+        ("lab", "reproduce", "presence", "--solver", "highs"),
+        "--solver does not apply to presence",
+    ),
     (("frobnicate",), "No such command 'frobnicate'"),
 ]
 

@@ -10,12 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from countleak.audit.people import generated_bank
-from countleak.cli import console, words
+from countleak.cli import console, options, words
+from countleak.cli.options import ABSENT, GIVEN
 from countleak.errors import InputError, MissingExtra
 
 DEMO_SALT = Path("demo") / "salt"
 
 
+@options.needs(
+    {
+        "--salt-file": {"--demo": GIVEN},
+        **{
+            option: {"--make-verifier": ABSENT}
+            for option in ("FILE", "--demo", "--host", "--port", "--rest-port", "--allow-remote")
+        },
+    }
+)
 def serve(
     file: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""`countleak sweep`: a map of one's own."""
+"""`countleak lab sweep`: a map of one's own."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from countleak.audit.report.drawing import require_drawing
-from countleak.cli import console, words
+from countleak.cli import console, options, words
+from countleak.cli.options import ABSENT
 from countleak.errors import InputError
 from countleak.lab.experiments.cells import cells
 from countleak.lab.experiments.runner import Runner
@@ -14,7 +15,11 @@ from countleak.lab.experiments.sweep import FIELDS, Sweep, check_values, read_sw
 from countleak.lab.experiments.trials import Setting
 from countleak.lab.figures.sweeps import draw_curves, draw_map
 
+# Checked once the file and the flags are put together.
+OF_A_GRID = {"--multiplier": {"--decoder": ("dini-*",)}}
 
+
+@options.needs({"--jobs": {"--cluster": ABSENT}})
 def sweep(
     file: Annotated[
         Path | None, typer.Argument(help="TOML file with the grid; flags below override it.")
@@ -50,6 +55,8 @@ def sweep(
     }
     given = {name: _values(name, text) for name, text in flags.items() if text is not None}
     values = {**planned.values, **check_values(given, "flags")}
+    flags_given = {f"--{name}": value for name, value in {"decoder": "dmt", **values}.items()}
+    options.check_applies(OF_A_GRID, [f"--{name}" for name in given], flags_given)
     planned = Sweep(planned.name, values, planned.repeats if trials is None else trials)
     if not planned.axes:
         raise InputError("the grid is a single point; give several values of one field at least")
