@@ -116,7 +116,7 @@ def main() -> None:
         _discard_output()
     except OSError as error:
         _discard_output()
-        code = _complain(f"standard output: {error.strerror}")
+        code = code or _complain(_reason(error))
     sys.exit(code)
 
 

@@ -28,10 +28,14 @@ from countleak.audit.targets.simulated import Simulated, SimulatedDiffix
 from countleak.cli import console, words
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError, MissingExtra, SolverError
-from countleak.files import replacing
+from countleak.files import read_text, replacing
 
 # The ids that `BETWEEN 2000 and 3000` means to Diffix, whose ranges end before their end.
 LOW, HIGH = 2000, 2999
+MARK = "Written by `countleak demo`, which replaces the files here when it runs again.\n"
+FILES = ("README.txt", "people.csv", "queries.jsonl", "answers.jsonl", "guess.jsonl", "score.json",
+         "leak.svg", "residuals.svg", "bank.duckdb", "server.toml", "server.salt",
+         "server.log")  # fmt: skip
 
 
 def demo(
@@ -46,7 +50,7 @@ def demo(
     queries = digit_queries(people.ids)
     counts = Counts(TABLE, bank.id_column, condition)
 
-    _clear(folder / "answers.jsonl")
+    _claim(folder)
     bank.write_csv(folder / "people.csv")
     write_queries(folder / "queries.jsonl", queries)
     with ExitStack() as stack:
@@ -108,14 +112,17 @@ def demo(
     )
 
 
-def _clear(journal: Path) -> None:
-    """Remove the journal of an earlier demo; anyone else's stays, and stops this one."""
-    if journal.is_file():
-        with journal.open(encoding="utf-8") as file:
-            header = file.readline()
-        if '"system":"demo' not in header and '"system":"simulated demo' not in header:
-            raise InputError(f"{journal.parent}: holds another run; name another folder")
-        journal.unlink()
+def _claim(folder: Path) -> None:
+    """Mark the folder as the demo's, whose files it may replace; anyone else's stop it."""
+    mark = folder / "README.txt"
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: not a folder; name another one")
+    marked = mark.is_file() and read_text(mark) == MARK
+    if not marked and (others := [name for name in FILES if (folder / name).exists()]):
+        raise InputError(f"{folder}: holds another run ({others[0]}); name another folder")
+    with replacing(mark) as file:
+        file.write(MARK)
+    (folder / "answers.jsonl").unlink(missing_ok=True)
 
 
 def _residuals(

@@ -12,6 +12,7 @@ import typer
 from countleak.audit.people import generated_bank
 from countleak.cli import console, options, words
 from countleak.cli.options import ABSENT, GIVEN
+from countleak.diffix.salt import keep_salt, read_salt
 from countleak.errors import InputError, MissingExtra
 
 DEMO_SALT = Path("demo") / "salt"
@@ -84,13 +85,15 @@ def serve(
     with ExitStack() as stack:
         with console.waiting("loading"):
             if file is not None:
-                server = from_file(stack, file, changed)
+                server = from_file(stack, file, changed, allow_remote)
             else:
                 bank = generated_bank(seed=7)
                 columns = {bank.id_column: bank.ids, **bank.columns}
                 listening = Listening(**changed)
-                server = demo_server(columns, bank.id_column, listening, salt_file)
-        server.listening.check(server.users, allow_remote)
+                salt = read_salt(salt_file)
+                server = demo_server(columns, bank.id_column, listening, salt)
+                server.listening.check(server.users, allow_remote)
+                keep_salt(salt_file, salt)
         asyncio.run(server.serve(_announce_json if json else _announce))
 
 
