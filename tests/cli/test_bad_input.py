@@ -60,7 +60,10 @@ CASES = [
     ((*ASK, "--people", "people.csv", "--seed", "9"), "name a new file"),
     ((*ASK, "--people", "bank"), "are not in bank (id 1); check --people"),
     ((*ASK, "--people", "people.csv", "-o", "guess.jsonl"), "not a countleak answers file"),
-    ((*SOLVE, "answers.jsonl", "-o", "answers.jsonl"), "holds answers, not guess"),
+    (
+        (*SOLVE, "answers.jsonl", "-o", "answers.jsonl"),
+        "holds a countleak answers file, not",
+    ),
     ((*SOLVE, "answers.jsonl", "--integer", "--time-limit", "-1"), "it must be above 0"),
     (("demo", "--folder", "."), "holds another run; name another folder"),
     (("ask", "guess.jsonl", "--people", "people.csv"), "not a countleak queries file"),
@@ -76,11 +79,14 @@ CASES = [
     ((*SOLVE, "answers.jsonl", "--program", "lasso"), "no program 'lasso'; choose dmt, bounded"),
     (("score", "guess.jsonl", "--people", "bank"), "people who are not in bank"),
     (("score", "answers.jsonl", "--people", "people.csv"), "not a countleak guess file"),
-    (("reproduce", "table-9"), "no experiment 'table-9'; choose all, table-1"),
-    (("reproduce", "table-1"), "pass --data with the folder"),
-    (("reproduce", "table-1", "--data", "absent"), "--data absent: no such folder"),
-    (("reproduce", "table-1", "--data", "."), "no file aircloak_output_cleaned"),
-    (("reproduce", "presence", "--solver", "highs"), "presence is simulated; --solver"),
+    (("lab", "reproduce", "table-9"), "no experiment 'table-9'; choose all, table-1"),
+    (("lab", "reproduce", "table-1"), "pass --data with the folder"),
+    (("lab", "reproduce", "table-1", "--data", "absent"), "--data absent: no such folder"),
+    (("lab", "reproduce", "table-1", "--data", "."), "no file aircloak_output_cleaned"),
+    (
+        ("lab", "reproduce", "presence", "--solver", "highs"),
+        "--solver does not apply to presence",
+    ),
     (("frobnicate",), "No such command 'frobnicate'"),
 ]
 

@@ -72,7 +72,7 @@ def write_files(people: People, folder: Path, salt: Salt, release: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "bank.duckdb"
     data.unlink(missing_ok=True)
-    columns = {people.id_column: people.ids, **people.columns}
+    columns = people.all_columns
     with duckdb.connect(str(data)) as connection:
         connection.register(
             "people",
@@ -87,7 +87,7 @@ def write_files(people: People, folder: Path, salt: Salt, release: str) -> None:
         file.write(
             f'release = "{release}"\nsalt_file = "server.salt"\n\n'
             f'[databases.{DATABASE}]\nfile = "{data.name}"\n'
-            f'tables = {{ {TABLE} = "{people.id_column}" }}\n\n'
+            f'tables = {{ {TABLE} = "{people.key[0]}" }}\n\n'
             f"# Let in without a password, from this machine only.\n[users.{USER}]\ntrust = true\n"
         )
 

@@ -6,11 +6,9 @@ from typing import Annotated
 
 import typer
 
-from countleak.attack.queries import Queries
 from countleak.attack.queries.files import read_queries
 from countleak.attack.secrets import parse_secret
 from countleak.attack.transcript import Journal, Transcript
-from countleak.audit.people import People
 from countleak.audit.run import ask_into
 from countleak.audit.targets.diffix import Diffix
 from countleak.cli import console, options
@@ -51,7 +49,7 @@ def ask(
     queries: Annotated[
         Path | None, typer.Argument(help="Queries written by `countleak plan`.")
     ] = None,
-    target: Annotated[TargetWord, typer.Option(help=TARGET_HELP, parser=TargetWord)] = SIMULATED,
+    target: Annotated[TargetWord, typer.Option(help=TARGET_HELP, parser=TargetWord, metavar="TARGET")] = SIMULATED,
     secret: Annotated[
         str | None,
         typer.Option(help="What is secret about a person, see `countleak audit --help`."),

@@ -96,7 +96,7 @@ class Questions:
 
 @needs(target_needs("TARGET"))
 def audit(
-    target: Annotated[TargetWord, typer.Argument(help=TARGET_HELP, parser=TargetWord)],
+    target: Annotated[TargetWord, typer.Argument(help=TARGET_HELP, parser=TargetWord, metavar="TARGET")],
     secret: options.Secret,
     who: options.Who,
     questions: Questions,

@@ -15,7 +15,6 @@ from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.guess import Guess
 from countleak.attack.guess_file import write_guess
 from countleak.attack.programs import Bracket
-from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import digit_queries
 from countleak.attack.queries.files import write_queries
 from countleak.attack.secrets import Bit
@@ -31,10 +30,15 @@ from countleak.audit.targets.sql import DIFFIX, SqlQuestions
 from countleak.cli import console, options
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError, MissingExtra, SolverError
-from countleak.files import replacing
+from countleak.files import read_text, replacing
 
 # The ids that `BETWEEN 2000 and 3000` means to Diffix, whose ranges end before their end.
 LOW, HIGH = 2000, 2999
+MARK = "Written by `countleak demo`, which replaces the files here when it runs again.\n"
+FILES = (
+    "README.txt", "people.csv", "queries.jsonl", "answers.jsonl", "guess.jsonl", "score.json",
+    "leak.svg", "residuals.svg", "bank.duckdb", "server.toml", "server.salt", "server.log",
+)  # fmt: skip
 
 
 def demo(
@@ -47,7 +51,7 @@ def demo(
     people = bank.between(LOW, HIGH)
     queries = digit_queries(people.ids)
     questions = SqlQuestions(TABLE, bank.key, secret, DIFFIX)
-    _clear(folder / "answers.jsonl")
+    _claim(folder)
     bank.write_csv(folder / "people.csv")
     write_queries(folder / "queries.jsonl", queries)
     journal = Journal(folder / "answers.jsonl", queries, secret, f"demo, seed {seed}")
@@ -125,14 +129,17 @@ def _draw(
     return "leak.svg, residuals.svg"
 
 
-def _clear(journal: Path) -> None:
-    """Remove the journal of an earlier demo; anyone else's stays, and stops this one."""
-    if journal.is_file():
-        with journal.open(encoding="utf-8") as file:
-            header = file.readline()
-        if '"system":"demo' not in header and '"system":"simulated demo' not in header:
-            raise InputError(f"{journal.parent}: holds another run; name another folder")
-        journal.unlink()
+def _claim(folder: Path) -> None:
+    """Mark the folder as the demo's, whose files it may replace; anyone else's stop it."""
+    mark = folder / "README.txt"
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: not a folder; name another one")
+    marked = mark.is_file() and read_text(mark) == MARK
+    if not marked and (others := [name for name in FILES if (folder / name).exists()]):
+        raise InputError(f"{folder}: holds another run ({others[0]}); name another folder")
+    with replacing(mark) as file:
+        file.write(MARK)
+    (folder / "answers.jsonl").unlink(missing_ok=True)
 
 
 def _residuals(transcript: Transcript, bank: People, secret: Bit) -> dict[str, NDArray[np.float64]]:

@@ -91,16 +91,18 @@ def _say(diagnosis: Diagnosis) -> None:
 def describe(diagnosis: Diagnosis) -> Iterator[str]:
     """The diagnosis in sentences."""
     yield (
-        f"{diagnosis.answers} answers about {diagnosis.people} people, {diagnosis.suppressed} suppressed; "
+        f"{diagnosis.answers} answers about {diagnosis.people} people, {diagnosis.suppressed} "
+        "suppressed; "
         f"{'whole numbers' if diagnosis.whole else 'not whole numbers'}"
     )
     yield f"Noise: {diagnosis.law}"
+    offset = f"{diagnosis.offset:+.2f} ± {diagnosis.offset_error:.2f}"
     if diagnosis.has_offset:
-        yield f"Offset: all answers are off by {diagnosis.offset:+.2f} ± {diagnosis.offset_error:.2f}"
+        yield f"Offset: all answers are off by {offset}"
     else:
-        yield f"Offset: none beyond chance ({diagnosis.offset:+.2f} ± {diagnosis.offset_error:.2f})"
+        yield f"Offset: none beyond chance ({offset})"
     if diagnosis.wrong:
-        yield f"Gross errors: {diagnosis.wrong:.1%} of the answers have nothing to do with the count"
+        yield f"Gross errors: {diagnosis.wrong:.1%} of the answers are far from any count"
     if diagnosis.threshold is not None:
         yield f"Suppression: counts below about {diagnosis.threshold.mean:g} are suppressed"
     if diagnosis.floor is not None:

@@ -68,6 +68,23 @@ SolverWord = Annotated[
 ]
 
 
+ArithmeticWord = Annotated[
+    Arithmetics,
+    typer.Option(
+        "--arithmetic",
+        help="digits: decided in float64 as DuckDB does, exact, or numeric as PostgreSQL.",
+    ),
+]
+PostgresUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--postgres",
+        help="digits: URL of the PostgreSQL server that computes numeric arithmetic (default: one "
+        "started for the purpose).",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Who:
     """The people asked about."""
@@ -117,19 +134,8 @@ class Family:
     exponents: Annotated[
         str, typer.Option(help="digits: attack, sweep or a list like 0.5,0.7.")
     ] = "attack"
-    arithmetic: Annotated[
-        Arithmetics,
-        typer.Option(
-            help="digits: decided in float64 as DuckDB does, exact, or numeric as PostgreSQL.",
-        ),
-    ] = Arithmetics.FLOAT64
-    postgres: Annotated[
-        str | None,
-        typer.Option(
-            help="digits: URL of the PostgreSQL server that computes numeric arithmetic "
-            "(default: one started for the purpose).",
-        ),
-    ] = None
+    arithmetic: ArithmeticWord = Arithmetics.FLOAT64
+    postgres: PostgresUrl = None
 
     def queries(self, people: People, m: int | None, seed: int) -> Queries:
         """The queries of the family about those people: ``m``, or as many as it has by default."""

@@ -11,11 +11,22 @@ import typer
 
 from countleak.audit.people import generated_bank
 from countleak.cli import console, options
+from countleak.cli.option_rules import ABSENT, GIVEN, needs
+from countleak.diffix.salt import keep_salt, read_salt
 from countleak.errors import InputError, MissingExtra
 
 DEMO_SALT = Path("demo") / "salt"
 
 
+@needs(
+    {
+        "--salt-file": {"--demo": GIVEN},
+        **{
+            option: {"--make-verifier": ABSENT}
+            for option in ("FILE", "--demo", "--host", "--port", "--rest-port", "--allow-remote")
+        },
+    }
+)
 def serve(
     file: Annotated[
         Path | None,
@@ -74,12 +85,14 @@ def serve(
     with ExitStack() as stack:
         with console.waiting("loading"):
             if file is not None:
-                server = from_file(stack, file, changed)
+                server = from_file(stack, file, changed, allow_remote)
             else:
                 bank = generated_bank(seed=7)
                 listening = Listening(**changed)
-                server = demo_server(bank.all_columns, bank.key[0], listening, salt_file)
-        server.listening.check(server.users, allow_remote)
+                salt = read_salt(salt_file)
+                server = demo_server(bank.all_columns, bank.key[0], listening, salt)
+                server.listening.check(server.users, allow_remote)
+                keep_salt(salt_file, salt)
         asyncio.run(server.serve(_announce_json if json else _announce))
 
 

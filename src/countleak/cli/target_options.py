@@ -1,7 +1,6 @@
 """The system that is asked: the options that `ask` and `audit` share, and the target they mean."""
 
 import os
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -143,8 +142,10 @@ class Simulation:
             mechanism = RoundedToBase(self.base, self.random_rounding)
         elif self.mechanism == "diffix":
             mechanism = SimulatedDiffix(self.sigma, self.rounding, self.suppression, self.clamping)
+        elif self.mechanism == "gaussian":
+            mechanism = Gaussian(self.sigma)
         else:
-            mechanism = {"gaussian": Gaussian, "laplace": Laplace}[self.mechanism](self.sigma)
+            mechanism = Laplace(self.sigma)
         return self._signed(mechanism) if isinstance(queries.family, Signs) else mechanism
 
     def _signed(self, mechanism: Mechanism) -> Mechanism | TwoSubsets:

@@ -73,11 +73,26 @@ def canonical(kind: Kind, value: Value | float) -> str:
 
 def salt_file(path: Path) -> Salt:
     """The salt kept at ``path``; where there is none a random one, readable by its owner only."""
+    salt = read_salt(path)
+    keep_salt(path, salt)
+    return salt
+
+
+def read_salt(path: Path) -> Salt:
+    """The salt kept at ``path``; where there is none a random one, for ``keep_salt`` to keep."""
+    if not path.exists():
+        return Salt(secrets.token_hex(32).encode())
+    if not path.is_file():
+        raise InputError(f"{path}: not a file; name the file of a salt, or a new one")
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise InputError(f"{path}: others may read this salt; run: chmod 600 {path}")
+    return Salt(path.read_bytes().strip())
+
+
+def keep_salt(path: Path, salt: Salt) -> None:
+    """Write a new salt for its owner only; one that is kept already stays."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_hex(32).encode() + b"\n")
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise InputError(f"{path}: others may read this salt; run: chmod 600 {path}")
-    return Salt(path.read_bytes().strip())
+            file.write(salt.secret + b"\n")

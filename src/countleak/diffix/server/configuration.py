@@ -18,7 +18,7 @@ from countleak.diffix.databases.duck import Duck
 from countleak.diffix.databases.postgres import connect
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
-from countleak.diffix.salt import Salt, salt_file
+from countleak.diffix.salt import Salt, keep_salt, read_salt
 from countleak.diffix.server.databases import Served
 from countleak.diffix.server.limits import Limits
 from countleak.diffix.server.running import Listening, Server
@@ -30,25 +30,33 @@ EXAMPLE = "see docs/server.md for an example"
 
 
 def demo(
-    columns: Mapping[str, NDArray[Any]], user: str, listening: Listening, salt: Path
+    columns: Mapping[str, NDArray[Any]], user: str, listening: Listening, salt: Salt
 ) -> Server:
     """These columns as database ``bank``, table ``loans``, for ``analyst``, who is trusted."""
-    secret, limits = salt_file(salt), Limits()
-    database = Duck.of_columns(columns, secret, table="loans", user=user)
-    engine = Engine(database, release_of("18.1"), secret)
+    limits = Limits()
+    database = Duck.of_columns(columns, salt, table="loans", user=user)
+    engine = Engine(database, release_of("18.1"), salt)
     users = Users({"analyst": User("analyst", trusted=True)})
     return Server([Served("bank", [engine], limits, users.by_name)], users, listening, limits)
 
 
-def from_file(stack: ExitStack, path: Path, changed: Mapping[str, Any]) -> Server:
-    """The server that a TOML file describes; ``changed`` are fields of its listeners."""
+def from_file(
+    stack: ExitStack, path: Path, changed: Mapping[str, Any], allow_remote: bool = False
+) -> Server:
+    """The server that a TOML file describes; ``changed`` are fields of its listeners.
+
+    Its salt is made where there is none, once everything else has been found in order.
+    """
     try:
         content = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not TOML ({error}); {EXAMPLE}") from None
     reader = _Reader(path)
     try:
-        return reader.server(stack, content, changed)
+        server, salt_path, salt = reader.server(stack, content, changed)
+        server.listening.check(server.users, allow_remote)
+        keep_salt(salt_path, salt)
+        return server
     except InputError as error:
         text = str(error)
         raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
@@ -62,7 +70,7 @@ class _Reader:
 
     def server(
         self, stack: ExitStack, content: dict[str, Any], changed: Mapping[str, Any]
-    ) -> Server:
+    ) -> tuple[Server, Path, Salt]:
         limits = Limits(**self._known(Limits, content.pop("limits", {}), "limits"))
         given = self._known(Listening, content.pop("listen", {}), "listen")
         for name in ("certificate", "key"):
@@ -70,7 +78,8 @@ class _Reader:
                 given[name] = self._folder / str(given[name])
         listening = Listening(**{**given, **changed})
         release = release_of(str(content.pop("release", "18.1")))
-        salt = salt_file(self._folder / str(content.pop("salt_file", "salt")))
+        salt_path = self._folder / str(content.pop("salt_file", "salt"))
+        salt = read_salt(salt_path)
         described = self._tables(content, "users")
         users = Users({name: self._user(name, said) for name, said in described.items()})
         served = []
@@ -89,7 +98,7 @@ class _Reader:
         for user in users.by_name.values():
             for name in user.databases - {one.name for one in served}:
                 raise InputError(f"user {user.name}: there is no database {name!r}")
-        return Server(served, users, listening, limits)
+        return Server(served, users, listening, limits), salt_path, salt
 
     def _tables(self, content: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
         found = content.pop(name, {})

@@ -26,6 +26,7 @@ from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack, Recursion
 from countleak.audit.people import Condition, generated_census
 from countleak.audit.targets.simulated import SimulatedDiffix
 from countleak.errors import InputError
+from countleak.progress import Progress, silent
 
 PEOPLE = (50, 75, 100, 125, 150)
 A_PRIME = len(CONSTANTS) * len(SWEEP_EXPONENTS)
@@ -69,7 +70,7 @@ def measure_budget(
     suppression: bool = True,
     trials: int = 100,
     seed: int = 0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> list[Comparison]:
     """Compare prediction and simulation at every point with 1.5 queries a person or more."""
     if unknown := set(decoders) - set(SIMULATED):

@@ -20,6 +20,7 @@ from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.several import Line
 from countleak.diffix.salt import Salt
+from countleak.progress import Progress
 
 SALT = Salt(b"the salt of a measurement")
 RELEASE = "18.1"
@@ -39,9 +40,7 @@ class Throughput:
     p99: float
 
 
-def measure(
-    queries: int, connections: Sequence[int], progress: Callable[[int, int], None]
-) -> list[Throughput]:
+def measure(queries: int, connections: Sequence[int], progress: Progress) -> list[Throughput]:
     """The attack's first ``queries``, put to each system over each number of connections."""
     bank, condition = generated_bank(7), Condition("status", "=", "C")
     people = bank.between(2000, 2999)

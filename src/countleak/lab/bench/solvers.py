@@ -15,6 +15,7 @@ from countleak.attack.solvers.interior import InteriorPoint
 from countleak.errors import SolverError
 from countleak.lab.bench.instances import SIGMA, instance
 from countleak.lab.bench.peers import PEERS, Peer, using_threads
+from countleak.progress import Progress, silent
 
 PAPER_SIZES = ((50, 500), (100, 2550), (142, 3500))
 PILOT = (100, 1000)
@@ -64,7 +65,7 @@ def measure(
     threads: Sequence[int] = (1,),
     seed: int = 0,
     limit: float = 60.0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Measurement:
     """Time every solver on the same fresh instances, one after the other on each.
 

@@ -11,8 +11,7 @@ from countleak.attack.solvers.auto import AutoSolver
 from countleak.errors import InputError
 from countleak.lab.experiments.runner import Runner
 from countleak.lab.experiments.trials import Setting
-
-Progress = Callable[[int, int], None]
+from countleak.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from countleak.attack.queries.digits import fragile
 from countleak.attack.transcript import Answers
 from countleak.audit.scores import Score, score
 from countleak.audit.targets.recorded import RecordedRange, read_ranges
-from countleak.lab.experiments import Claim, Experiment, Outcome, Progress, Settings
+from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
+from countleak.progress import Progress
 
 # The accuracies printed in the paper, by range and by the limit put on the exponents, if any.
 PAPER: dict[tuple[str, float | None], float] = {

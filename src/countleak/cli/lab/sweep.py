@@ -1,4 +1,4 @@
-"""`countleak sweep`: a map of one's own."""
+"""`countleak lab sweep`: a map of one's own."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from countleak.audit.report.drawing import require_drawing
-from countleak.cli import console, words
+from countleak.cli import console, options
+from countleak.cli.option_rules import ABSENT, check_applies, needs
 from countleak.errors import InputError
 from countleak.lab.experiments.cells import cells
 from countleak.lab.experiments.runner import Runner
@@ -14,7 +15,11 @@ from countleak.lab.experiments.sweep import FIELDS, Sweep, check_values, read_sw
 from countleak.lab.experiments.trials import Setting
 from countleak.lab.figures.sweeps import draw_curves, draw_map
 
+# Checked once the file and the flags are put together.
+OF_A_GRID = {"--multiplier": {"--decoder": ("dini-*",)}}
 
+
+@needs({"--jobs": {"--cluster": ABSENT}})
 def sweep(
     file: Annotated[
         Path | None, typer.Argument(help="TOML file with the grid; flags below override it.")
@@ -31,11 +36,11 @@ def sweep(
     ] = None,
     multiplier: Annotated[str | None, typer.Option(help="DiNi's B, a list like 2.5,3.")] = None,
     trials: Annotated[int | None, typer.Option(help="Trials a cell (10).", min=1)] = None,
-    out: words.RunFolder = Path("runs"),
-    jobs: words.Jobs = -1,
-    cluster: words.Cluster = None,
-    seed: words.Seed = 0,
-    json: words.Json = False,
+    out: options.RunFolder = Path("runs"),
+    jobs: options.Jobs = -1,
+    cluster: options.Cluster = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
 ) -> None:
     """Run a grid of simulated attacks of your own and draw the map."""
     planned = read_sweep(file) if file else Sweep("sweep", {})
@@ -50,6 +55,8 @@ def sweep(
     }
     given = {name: _values(name, text) for name, text in flags.items() if text is not None}
     values = {**planned.values, **check_values(given, "flags")}
+    flags_given = {f"--{name}": value for name, value in {"decoder": "dmt", **values}.items()}
+    check_applies(OF_A_GRID, [f"--{name}" for name in given], flags_given)
     planned = Sweep(planned.name, values, planned.repeats if trials is None else trials)
     if not planned.axes:
         raise InputError("the grid is a single point; give several values of one field at least")

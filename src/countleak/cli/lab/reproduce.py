@@ -1,4 +1,4 @@
-"""`countleak reproduce`: the paper's experiments by name, or all of them on one page."""
+"""`countleak lab reproduce`: the paper's experiments by name, or all of them on one page."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from countleak.audit.report.drawing import require_drawing
-from countleak.cli import console, words
+from countleak.cli import console, options
+from countleak.cli.option_rules import ABSENT, GIVEN, needs
 from countleak.errors import InputError
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.catalogue import CATALOGUE
@@ -18,8 +19,22 @@ from countleak.lab.reproduction import draw_figures, write_page
 
 # A table of more rows is for machines; people get the claims and the figures.
 MOST_ROWS = 60
+# Experiments on answers that were recorded, which can be decided and solved in several ways.
+RECORDED = ("all", *(each.name for each in CATALOGUE.values() if each.answers == "recorded"))
 
 
+@needs(
+    {
+        "--data": {"NAME": GIVEN},
+        "--paper-results": {"NAME": GIVEN},
+        "--arithmetic": {"NAME": RECORDED},
+        "--postgres": {"NAME": RECORDED},
+        "--without-fragile": {"NAME": ("all", "table-1")},
+        "--solver": {"NAME": ("all", "table-1")},
+        "--jobs": {"NAME": GIVEN, "--cluster": ABSENT},
+        "--cluster": {"NAME": GIVEN},
+    }
+)
 def reproduce(
     name: Annotated[
         str | None, typer.Argument(help="What to reproduce, or `all`; without it, the list.")
@@ -31,22 +46,22 @@ def reproduce(
     paper_results: Annotated[
         Path | None, typer.Option(help="The authors' own results (CSV), to lay over ours.")
     ] = None,
-    arithmetic: words.ArithmeticWord = words.Arithmetics.FLOAT64,
-    postgres: words.PostgresUrl = None,
+    arithmetic: options.ArithmeticWord = options.Arithmetics.FLOAT64,
+    postgres: options.PostgresUrl = None,
     without_fragile: Annotated[
         bool,
         typer.Option(
             help="table-1: leave out queries that float64 and exact arithmetic decide apart."
         ),
     ] = False,
-    solver: words.SolverWord = "auto",
-    out: words.RunFolder = Path("runs"),
-    jobs: words.Jobs = -1,
-    cluster: words.Cluster = None,
-    seed: words.Seed = 0,
-    json: words.Json = False,
+    solver: options.SolverWord = "auto",
+    out: options.RunFolder = Path("runs"),
+    jobs: options.Jobs = -1,
+    cluster: options.Cluster = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
 ) -> None:
-    """Run an experiment of the paper and show it next to the paper's words."""
+    """Run an experiment of the paper and show it next to the paper's options."""
     if name is None:
         _list(json)
         return
@@ -54,22 +69,14 @@ def reproduce(
         raise InputError(f"there is no experiment {name!r}; choose all, {', '.join(CATALOGUE)}")
     if data is not None and not data.is_dir():
         raise InputError(f"--data {data}: no such folder")
-    chosen_for_recorded = (
-        solver != "auto" or arithmetic is not words.Arithmetics.FLOAT64 or without_fragile
-    )
-    if name != "all" and CATALOGUE[name].answers == "simulated" and chosen_for_recorded:
-        raise InputError(
-            f"{name} is simulated; --solver, --arithmetic and --without-fragile are for recorded "
-            "answers"
-        )
     require_drawing()
     published = read_paper_results(paper_results) if paper_results else ()
-    with words.arithmetic_of(arithmetic, postgres) as chosen:
+    with options.arithmetic_from(arithmetic, postgres) as chosen:
         settings = Settings(
             data,
             seed,
             chosen,
-            words.solver_of(solver),
+            options.solver_from(solver),
             sound=without_fragile,
             postgres=postgres,
             runner=Runner(out, jobs, cluster),
@@ -138,4 +145,4 @@ def _list(json: bool) -> None:
     if json:
         console.print_json({"experiments": entries})
     else:
-        console.print_table(entries, "What can be reproduced: countleak reproduce NAME, or all")
+        console.print_table(entries, "What can be reproduced: countleak lab reproduce NAME, or all")
