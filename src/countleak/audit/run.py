@@ -81,8 +81,8 @@ class Step:
     reached: bool
 
     @property
-    def confidence(self) -> float:
-        """The share of guesses expected to be right."""
+    def confidence(self) -> float | None:
+        """The share of guesses expected to be right; missing where the decoder cannot tell."""
         return self.guess.expected_right
 
 
@@ -226,7 +226,7 @@ def ask_in_steps(
             progress(len(answers), most)
         transcript = Transcript.of(pool, answers, secret.names)
         guess = decoder.decode(transcript)
-        reached = asking.until is not None and guess.expected_right >= asking.until
+        reached = asking.until is not None and (guess.expected_right or 0.0) >= asking.until
         yield Step(transcript, guess, reached)
         if reached or len(answers) >= most:
             return

@@ -22,6 +22,7 @@ from countleak.cli.target_options import (
     Simulation,
     Systems,
     TargetWord,
+    read_target,
     show,
     target_needs,
     warn_of_suppression,
@@ -49,7 +50,9 @@ def ask(
     queries: Annotated[
         Path | None, typer.Argument(help="Queries written by `countleak plan`.")
     ] = None,
-    target: Annotated[TargetWord, typer.Option(help=TARGET_HELP, parser=TargetWord, metavar="TARGET")] = SIMULATED,
+    target: Annotated[
+        TargetWord, typer.Option(help=TARGET_HELP, parser=read_target, metavar="TARGET")
+    ] = SIMULATED,
     secret: Annotated[
         str | None,
         typer.Option(help="What is secret about a person, see `countleak audit --help`."),

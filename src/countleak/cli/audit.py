@@ -22,6 +22,7 @@ from countleak.cli.target_options import (
     Simulation,
     Systems,
     TargetWord,
+    read_target,
     show,
     target_needs,
     warn_of_suppression,
@@ -96,7 +97,9 @@ class Questions:
 
 @needs(target_needs("TARGET"))
 def audit(
-    target: Annotated[TargetWord, typer.Argument(help=TARGET_HELP, parser=TargetWord, metavar="TARGET")],
+    target: Annotated[
+        TargetWord, typer.Argument(help=TARGET_HELP, parser=read_target, metavar="TARGET")
+    ],
     secret: options.Secret,
     who: options.Who,
     questions: Questions,
@@ -200,9 +203,6 @@ def _record(result: AuditResult, about: str, folder: Path, failed: bool) -> dict
 def _tell(result: AuditResult, asking: Asking, about: str, folder: Path) -> None:
     console.say(f"Asked: {about}")
     console.say(str(result))
-    if result.score is not None and result.guess.probability is not None:
-        expected = percent(result.confidence)
-        console.say(f"By its own probabilities {expected} of the guesses are expected to be right.")
     if result.steps[-1].reached and asking.until is not None:
         asked = len(result.transcript)
         console.say(f"Stopped after {asked} queries: {percent(asking.until)} was wanted.")

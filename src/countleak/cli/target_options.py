@@ -79,6 +79,11 @@ class TargetWord:
 SIMULATED = TargetWord("simulated")
 
 
+def read_target(word: str | TargetWord) -> TargetWord:
+    """The target that a word names; typer hands over a default as it is."""
+    return word if isinstance(word, TargetWord) else TargetWord(word)
+
+
 def target_needs(flag: str) -> Needs:
     """Which options apply to which kind of target, ``flag`` being how a verb takes the target."""
     live, http = ("postgresql", "http"), ("http",)
