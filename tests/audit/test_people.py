@@ -1,8 +1,15 @@
 import numpy as np
 import pytest
 
-from countleak import Condition, InputError, People, ShapeError, generated_census, read_people
-from countleak.audit.people import STATUS_SHARES, generated_bank
+from countleak.attack.secrets import Bit
+from countleak.audit.people import (
+    STATUS_SHARES,
+    People,
+    generated_bank,
+    generated_census,
+    read_people,
+)
+from countleak.errors import InputError, ShapeError
 
 
 def write(tmp_path, text):
@@ -69,7 +76,7 @@ def test_secret_bits_of_a_condition(text, bits):
         np.array([1, 2, 3]),
         {"status": np.array(["A", "C", "C"]), "amount": np.array([10, 20, 30])},
     )
-    assert people.secret(Condition.parse(text)).tolist() == bits
+    assert people.truth(Bit(text)).tolist() == bits
 
 
 @pytest.mark.parametrize(
@@ -83,7 +90,7 @@ def test_secret_bits_of_a_condition(text, bits):
 )
 def test_a_secret_that_is_not_what_the_flag_says(bank, text, complaint):
     with pytest.raises(InputError, match=complaint):
-        bank.secret(Condition.parse(text))
+        bank.truth(Bit(text))
 
 
 def test_people_must_be_two_unique_and_complete():

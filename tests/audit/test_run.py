@@ -1,30 +1,22 @@
 import numpy as np
 import pytest
 
-from countleak import (
-    Answers,
-    Condition,
-    Guess,
-    InputError,
-    Simulated,
-    SimulatedDiffix,
-    ask,
-    ask_into,
-    generated_census,
-    random_subsets,
-    read_answers,
-    reconstruct,
-    score,
-)
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.design import Information, Variance
+from countleak.attack.guess import Guess
 from countleak.attack.noise import Noise
 from countleak.attack.posterior.sampling import Effort
-from countleak.attack.transcript import Journal
-from countleak.audit.run import Adaptive, audit_adaptively, confidence
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.secrets import Bit
+from countleak.attack.transcript import Answers, Journal
+from countleak.audit.people import generated_census
+from countleak.audit.run import Adaptive, ask, ask_into, audit_adaptively, confidence, reconstruct
+from countleak.audit.scores import score
+from countleak.audit.targets.simulated import Simulated, SimulatedDiffix
+from countleak.errors import InputError
 
 PEOPLE = generated_census(40, seed=1)
-CONDITION = Condition.parse("sex = 1")
+CONDITION = Bit("sex = 1")
 QUERIES = random_subsets(PEOPLE.ids, 500, np.random.default_rng(0))
 
 
@@ -54,7 +46,7 @@ class Watching:
 def test_reconstruct_asks_and_decodes():
     run = reconstruct(QUERIES, Simulated(PEOPLE, CONDITION, SimulatedDiffix(1.0)))
     assert isinstance(run.answers, Answers)
-    assert score(run.guess, PEOPLE.secret(CONDITION)).accuracy == 1.0
+    assert score(run.guess, PEOPLE.truth(CONDITION)).accuracy == 1.0
 
 
 def test_what_was_answered_before_a_failure_is_kept_and_not_asked_again(tmp_path):
@@ -82,7 +74,7 @@ def test_an_adaptive_audit_stops_once_it_is_sure_and_asks_nothing_twice(goal):
     assert [len(step.answers) for step in steps] == [40 + 30 * k for k in range(len(steps))]
     assert len(target.asked) == len(set(target.asked)) == len(steps[-1].answers) < len(QUERIES)
     assert steps[-1].confidence == confidence(steps[-1].guess) >= 0.97
-    assert score(steps[-1].guess, PEOPLE.secret(CONDITION)).accuracy > 0.9
+    assert score(steps[-1].guess, PEOPLE.truth(CONDITION)).accuracy > 0.9
 
 
 def test_an_adaptive_audit_asks_no_more_than_the_limit_or_the_pool():

@@ -1,17 +1,10 @@
 import numpy as np
 import pytest
+from countleak.GONE import Amounts, Categories, score_amounts, score_categories
 
-from countleak import (
-    Amounts,
-    Categories,
-    Guess,
-    ShapeError,
-    score,
-    score_amounts,
-    score_categories,
-    wilson,
-)
-from countleak.audit.scores import calibration
+from countleak.attack.guess import Guess
+from countleak.audit.scores import calibration, score, wilson
+from countleak.errors import ShapeError
 
 IDS = np.arange(10)
 SECRET = np.array([1, 1, 1, 0, 0, 0, 0, 0, 0, 0], dtype=np.int8)

@@ -159,9 +159,10 @@ class Transcript:
         """The rows about each value, by name; None where nothing was asked about it."""
         parts: dict[str, Transcript | None] = {}
         for v, name in enumerate(self.names):
-            rows = np.flatnonzero(self.about == v)
-            part = replace(self.take(rows), names=(), about=np.zeros(rows.size, np.int64))
-            parts[name] = part if rows.size else None
+            rows, parts[name] = np.flatnonzero(self.about == v), None
+            if rows.size:
+                about = np.zeros(rows.size, np.int64)
+                parts[name] = replace(self.take(rows), names=(), about=about)
         return parts
 
     def suppressed_as(self, value: float) -> "Transcript":
@@ -207,7 +208,7 @@ class Journal:
                         f"these answers have {name.replace('_', ' ')} "
                         f"{records.header.get(name)!r}, not {header.get(name)!r}; name a new file",
                     )
-            self._batches.append(_parse_answers(records, len(queries), secret.names))
+            self._batches.append(_parse_answers(records, len(queries), secret))
             self._open[self._batches[0].query] = False
 
     def open_questions(self) -> NDArray[np.int64]:
@@ -257,9 +258,12 @@ def read_transcript(path: Name, queries: Queries, *, partial: bool = False) -> T
     described = records.header.get("secret")
     if not isinstance(described, str):
         raise records.fault(1, "the header names no secret; run `countleak ask` again")
-    secret = parse_secret(described)
-    answers = _parse_answers(records, len(queries), secret.names)
-    expected = len(queries) * len(secret.conditions)
+    try:
+        secret = parse_secret(described)
+        expected = len(queries) * len(secret.conditions)
+    except InputError as error:
+        raise records.fault(1, str(error)) from None
+    answers = _parse_answers(records, len(queries), secret)
     if len(answers) != expected and not partial:
         raise InputError(
             f"{path}: {len(answers)} answers to {expected} questions; run `countleak ask` again "
@@ -292,7 +296,9 @@ def _check_plan(records: Records, queries: Queries) -> None:
         )
 
 
-def _parse_answers(records: Records, m: int, names: tuple[str, ...]) -> Answers:
+def _parse_answers(records: Records, m: int, secret: Secret) -> Answers:
+    # What is not named is nothing to ask about.
+    names = secret.names[: len(secret.conditions)]
     seen: dict[int, int] = {}
     values = []
     for line, record in records.lines:
@@ -303,10 +309,10 @@ def _parse_answers(records: Records, m: int, names: tuple[str, ...]) -> Answers:
                 f"query {position % m} was answered on line {seen[position]}; remove one of them",
             )
         seen[position] = line
-        value = record.get("answer")
+        value: Any = record.get("answer")
         if record.get("suppressed") is True:
             values.append(np.nan)
-        elif isinstance(value, int | float) and value is not True and abs(value) < LARGEST:
+        elif type(value) in (int, float) and abs(value) < LARGEST:
             values.append(float(value))
         else:
             raise records.fault(

@@ -137,7 +137,8 @@ class People:
                     f"{bit}: the values of {column} are numbers, like {values[0]}"
                 ) from None
         else:
-            value, values = str(value), np.where(present, values, "").astype(np.str_)
+            value = str(value).lower() if isinstance(value, bool) else str(value)
+            values = np.where(present, values, "").astype(np.str_)
         bits = np.asarray(COMPARISONS[comparison](values, value) & present, dtype=np.int8)
         if not bits.any():
             seen = ", ".join(str(v) for v in np.unique(values)[:6])

@@ -12,7 +12,7 @@ import duckdb
 
 from countleak.audit.people import People
 from countleak.diffix.salt import Salt
-from countleak.errors import TargetError
+from countleak.errors import InputError, TargetError
 from countleak.files import replacing
 
 DATABASE, TABLE, USER = "bank", "loans", "analyst"
@@ -69,6 +69,8 @@ def serve_people(people: People, folder: Path, salt: Salt, release: str) -> Iter
 
 def write_files(people: People, folder: Path, salt: Salt, release: str) -> None:
     """Write the people's DuckDB file, the salt for its owner only, and what is served to whom."""
+    if len(people.key) > 1:
+        raise InputError("Diffix knows people by one column, not by a composite key")
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "bank.duckdb"
     data.unlink(missing_ok=True)
@@ -87,7 +89,8 @@ def write_files(people: People, folder: Path, salt: Salt, release: str) -> None:
         file.write(
             f'release = "{release}"\nsalt_file = "server.salt"\n\n'
             f'[databases.{DATABASE}]\nfile = "{data.name}"\n'
-            f'tables = {{ {TABLE} = "{people.key[0]}" }}\n\n'
+            # A TOML string is written as a JSON string is.
+            f"tables = {{ {TABLE} = {json.dumps(people.key[0])} }}\n\n"
             f"# Let in without a password, from this machine only.\n[users.{USER}]\ntrust = true\n"
         )
 

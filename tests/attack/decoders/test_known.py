@@ -1,16 +1,18 @@
 import numpy as np
 import pytest
 
-from countleak import InputError, Rounding
-from countleak.attack.decoders.automatic import Automatic
+from countleak.attack.decoders.auto import AutoDecoder
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.known import Informed
 from countleak.attack.decoders.least_squares import LeastSquares
+from countleak.attack.decoders.rounding import Rounding
+from countleak.errors import InputError
 from countleak.lab.bench.worlds import Setting
+from tests.attack.decoders.worlds import transcript_of
 
 
 @pytest.mark.parametrize(
-    "decoder", [Rounding(), LeastSquares(), Bayes(), Automatic()], ids=lambda d: type(d).__name__
+    "decoder", [Rounding(), LeastSquares(), Bayes(), AutoDecoder()], ids=lambda d: type(d).__name__
 )
 def test_what_is_known_beforehand_is_kept_and_helps(decoder):
     setting = Setting(60, 240, 4.0)
@@ -18,10 +20,10 @@ def test_what_is_known_beforehand_is_kept_and_helps(decoder):
     for number in range(4):
         world = setting.world(number)
         known = {person: int(world.secret[person]) for person in range(0, 60, 2)}
-        guess = Informed(decoder, known).decode(world.queries, world.answers)
+        guess = Informed(decoder, known).decode(transcript_of(world))
         assert (guess.values[::2] == world.secret[::2]).all()
         informed.append((guess.values == world.secret)[1::2].mean())
-        plain = decoder.decode(world.queries, world.answers)
+        plain = decoder.decode(transcript_of(world))
         alone.append((plain.values == world.secret)[1::2].mean())
     assert np.mean(informed) >= np.mean(alone) - 0.01
 
@@ -34,4 +36,4 @@ def test_what_is_known_must_be_asked_about():
         (dict.fromkeys(range(20), 1), "nothing to find out"),
     ):
         with pytest.raises(InputError, match=complaint):
-            Informed(LeastSquares(), known).decode(world.queries, world.answers)
+            Informed(LeastSquares(), known).decode(transcript_of(world))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from countleak import Problem
+from countleak.attack.programs import Problem
 
 
 def random_case(seed: int) -> Problem:

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
-from countleak import (
+from countleak.attack.programs import (
     Bracket,
-    Highs,
     Infeasible,
-    InputError,
     Objective,
     Point,
     Problem,
     Status,
     certify,
 )
+from countleak.attack.solvers.highs import Highs
+from countleak.errors import InputError
 
 
 def instance(seed, m, n, sigma=4.0):

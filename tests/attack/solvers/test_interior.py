@@ -2,15 +2,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from countleak import (
+from countleak.attack.programs import (
     Bracket,
     CappedDmt,
     Dmt,
     FeasiblePoint,
-    Highs,
     Infeasible,
-    InputError,
-    InteriorPoint,
     Objective,
     Point,
     Problem,
@@ -18,6 +15,9 @@ from countleak import (
     certify,
 )
 from countleak.attack.solvers import interior
+from countleak.attack.solvers.highs import Highs
+from countleak.attack.solvers.interior import InteriorPoint
+from countleak.errors import InputError
 from countleak.lab.bench.instances import instance
 from tests.attack.solvers.cases import random_case
 
@@ -161,9 +161,9 @@ def test_integer_programs_are_refused():
 
 def test_table_1_has_the_objectives_of_highs_and_the_same_bits(recorded):
     for found in recorded.values():
-        queries, answers = found.log.queries(found.people.ids), found.log.answers()
+        transcript = found.log.transcript(found.people.ids)
         for program in (Dmt(), CappedDmt(20.0)):
-            problem = program.problem(queries, answers)
+            problem = program.problem(transcript)
             ours, theirs = InteriorPoint().solve(problem), Highs().solve(problem)
             a, b = certify(problem, ours), certify(problem, theirs)
             assert abs(a.upper - b.upper) <= 1e-8 * b.upper

@@ -3,9 +3,10 @@ import sys
 
 import pytest
 
-from countleak import Gaussian, InputError, Laplace, RoundedToBase, SimulatedDiffix
 from countleak.audit.budget.advice import ROUNDING, Limits, advise
 from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack, predict
+from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
+from countleak.errors import InputError
 
 BAYES = DECODERS[2]
 

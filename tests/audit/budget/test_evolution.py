@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from countleak import Uniform, Gaussian, InputError, Laplace, RoundedToBase
 from countleak.audit.budget.evolution import (
     DECODERS,
     SIGNS,
@@ -19,7 +18,8 @@ from countleak.audit.budget.evolution import (
     predict,
     subsets_of,
 )
-from countleak.errors import NoPrediction
+from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, Uniform
+from countleak.errors import InputError, NoPrediction
 from tests.audit.budget import attacks
 
 LP, LS, BAYES = DECODERS

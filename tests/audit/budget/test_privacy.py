@@ -8,16 +8,15 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from countleak import (
-    Uniform,
+from countleak.audit.budget.privacy import epsilon_of, sigma_for_epsilon
+from countleak.audit.targets.simulated import (
     Gaussian,
-    InputError,
     Laplace,
-    MissingExtra,
     RoundedToBase,
     SimulatedDiffix,
+    Uniform,
 )
-from countleak.audit.budget.privacy import epsilon_of, sigma_for_epsilon
+from countleak.errors import InputError, MissingExtra
 
 
 @pytest.mark.parametrize("queries", [1, 30, 2000])

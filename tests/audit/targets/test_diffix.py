@@ -3,7 +3,7 @@ import pytest
 
 import countleak as cl
 
-SECRET = cl.Condition.parse("status = 'C'")
+SECRET = cl.Bit("status = 'C'")
 
 
 def salt(number):
@@ -15,7 +15,7 @@ def attacked(bank, number):
     run = cl.reconstruct(
         cl.digit_queries(people.ids), cl.Diffix(bank, SECRET, "18.1", salt(number))
     )
-    return cl.score(run.guess, people.secret(SECRET))
+    return cl.score(run.guess, people.truth(SECRET))
 
 
 def test_the_attack_breaks_18_1(bank):
@@ -67,7 +67,7 @@ def residuals(shared, numbers, positions):
     everyone = cl.read_people(shared / "data" / "berka_loans.csv")
     people = everyone.between(2000, 3000)
     queries = cl.digit_queries(people.ids).take(positions)
-    exact = queries.dot(people.secret(SECRET).astype(float))
+    exact = queries.dot(people.truth(SECRET).astype(float))
     for number in numbers:
         answers = cl.ask(queries, cl.Diffix(everyone, SECRET, "18.1", salt(number)))
         yield (answers.values - exact)[answers.released]

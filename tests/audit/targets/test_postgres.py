@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from countleak.audit.targets.counts import DIFFIX, PLAIN, Counts
+from countleak.audit.targets.several import Manners
 
 import countleak as cl
 from countleak.audit.serving import serve_people
-from countleak.audit.targets.counts import DIFFIX, PLAIN, Counts
 from countleak.audit.targets.postgres import PostgresTarget
-from countleak.audit.targets.several import Manners
 from tests.diffix.conftest import salt_number
 from tests.diffix.test_postgres import load, url
 
-SECRET = cl.Condition.parse("status = 'C'")
+SECRET = cl.Bit("status = 'C'")
 COUNTS = Counts("loans", "client_id", SECRET)
 
 
@@ -32,7 +32,7 @@ def test_the_whole_attack_over_the_wire(address, bank):
     run = cl.reconstruct(cl.digit_queries(people.ids), PostgresTarget(address, COUNTS))
     inside = cl.ask(run.queries, cl.Diffix(bank, SECRET, salt=salt_number(0)))
     assert same(run.answers, inside)
-    assert cl.score(run.guess, people.secret(SECRET)).accuracy > 0.95
+    assert cl.score(run.guess, people.truth(SECRET)).accuracy > 0.95
 
 
 def test_a_suppressed_count_is_marked(address, bank):
@@ -51,11 +51,11 @@ def plain(postgres, bank):
 def test_a_plain_database_counts_truly_and_its_0_is_a_count(plain, postgres, bank):
     people = bank.between(2000, 2999)
     queries = cl.digit_queries(people.ids, primes=2, exponents=(0.7, 1.9), arithmetic=postgres)
-    exact = queries.dot(people.secret(SECRET).astype(float))
+    exact = queries.dot(people.truth(SECRET).astype(float))
     counts = Counts("loans", "client_id", SECRET, PLAIN)
     found = cl.ask(queries, PostgresTarget(plain, counts, Manners(2)))
     assert np.array_equal(found.values, exact)
-    nobody = Counts("loans", "client_id", cl.Condition.parse("status = 'none'"), PLAIN)
+    nobody = Counts("loans", "client_id", cl.Bit("status = 'none'"), PLAIN)
     assert (cl.ask(queries, PostgresTarget(plain, nobody)).values == 0).all()
     hidden = Counts("loans", "client_id", nobody.condition, DIFFIX)
     assert not cl.ask(queries, PostgresTarget(plain, hidden)).released.any()

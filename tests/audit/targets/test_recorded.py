@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from countleak import InputError, Recorded, ask, read_log, read_ranges
-from countleak.audit.targets.recorded import read_census, read_presence
+from countleak.audit.run import ask
+from countleak.audit.targets.recorded import (
+    Recorded,
+    read_census,
+    read_log,
+    read_presence,
+    read_ranges,
+)
+from countleak.errors import InputError
 
 
 def statement(mult, offset, power, status):

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
+from countleak.audit.targets.counts import Counts
+from countleak.audit.targets.several import Manners
 
 import countleak as cl
-from countleak.audit.targets.counts import Counts
 from countleak.audit.targets.rest import RestTarget
-from countleak.audit.targets.several import Manners
 from tests.diffix.conftest import salt_number
 from tests.diffix.server.conftest import TOKEN
 
-SECRET = cl.Condition.parse("status = 'C'")
+SECRET = cl.Bit("status = 'C'")
 COUNTS = Counts("loans", "client_id", SECRET)
 
 

@@ -1,23 +1,21 @@
 import numpy as np
 import pytest
 
-from countleak import (
-    Uniform,
-    Condition,
+from countleak.attack.queries.signs import random_signs
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.secrets import Bit, Number
+from countleak.audit.people import People, generated_bank
+from countleak.audit.run import ask
+from countleak.audit.targets.simulated import (
     Gaussian,
-    InputError,
     Laplace,
-    People,
     RoundedToBase,
     Simulated,
     SimulatedDiffix,
-    Total,
     TwoSubsets,
-    ask,
-    generated_bank,
-    random_signs,
-    random_subsets,
+    Uniform,
 )
+from countleak.errors import InputError
 
 MANY = np.full(40_000, 30.0)
 
@@ -91,7 +89,7 @@ def test_rounding_to_a_base(base):
 
 def target(mechanism, seed=0):
     people = People(np.arange(100, 140), {"s": np.tile(["a", "b"], 20)})
-    return Simulated(people, Condition.parse("s = a"), mechanism, seed)
+    return Simulated(people, Bit("s = a"), mechanism, seed)
 
 
 def test_a_run_replays_bit_for_bit_whole_or_resumed():
@@ -155,8 +153,8 @@ def test_a_total_adds_up_a_column_and_strangers_add_nothing():
     people = generated_bank(1)
     ids = np.concatenate([people.ids[:5], [people.ids.max() + 7]])
     queries = random_subsets(ids, 30, np.random.default_rng(0))
-    answers = ask(queries, Simulated(people, Total("amount"), Gaussian(1e-6), 0))
+    answers = ask(queries, Simulated(people, Number("amount"), Gaussian(1e-6), 0))
     numbers = np.concatenate([people.columns["amount"][:5], [0]])
     assert answers.values == pytest.approx(queries.matrix.astype(float) @ numbers, abs=1e-4)
     with pytest.raises(InputError, match="status holds words"):
-        ask(queries, Simulated(people, Total("status"), Gaussian(1.0), 0))
+        ask(queries, Simulated(people, Number("status"), Gaussian(1.0), 0))

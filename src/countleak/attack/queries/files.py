@@ -30,6 +30,8 @@ def write_queries(path: Name, queries: Queries) -> None:
     signed = bool((queries.matrix < 0).any())
     if not np.isin(queries.matrix, (-1, 1) if signed else (0, 1)).all():
         raise InputError("only subset (0/1) and sign (-1/+1) queries can be written to a file")
+    if MEMBERS in queries.parameters:
+        raise InputError(f"a column is called {MEMBERS!r}, as a key of the file is; rename it")
     rows = np.packbits(queries.matrix > 0, axis=1)
     header = {
         "queries": len(queries),

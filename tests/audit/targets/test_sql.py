@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-import countleak as cl
 from countleak.audit.targets.counts import DIFFIX, PLAIN, Counts
 
-SECRET = cl.Condition.parse("status = 'C'")
+import countleak as cl
+
+SECRET = cl.Bit("status = 'C'")
 IDS = np.array([2003, 2500, 2999])
 
 

@@ -4,10 +4,10 @@ from threading import Event
 
 import numpy as np
 import pytest
+from countleak.audit.targets.several import BATCH, Manners, Pace, ask_over
 
 import countleak as cl
 from countleak.audit.targets import several
-from countleak.audit.targets.several import BATCH, Manners, Pace, ask_over
 
 ASKED = [(position, f"{position}") for position in range(3 * BATCH)]
 

@@ -1,7 +1,8 @@
 import pytest
 
-from countleak.attack.decoders.automatic import Automatic
+from countleak.attack.decoders.auto import AutoDecoder
 from countleak.lab.bench.worlds import Setting
+from tests.attack.decoders.worlds import transcript_of
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,6 @@ from countleak.lab.bench.worlds import Setting
 )
 def test_auto_picks_by_what_it_sees_and_says_why(setting, picked, least):
     world = setting.world(1)
-    guess = Automatic(prove=False).decode(world.queries, world.answers)
-    assert picked in guess.basis["picked_because"]
+    guess = AutoDecoder(prove=False).decode(transcript_of(world))
+    assert picked in guess.basis.picked_because
     assert (guess.values == world.secret).mean() >= least
