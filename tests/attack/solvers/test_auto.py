@@ -59,7 +59,7 @@ def test_what_was_compiled_is_known_without_loading_the_compiler():
     warm_up(Objective.L1)
     code = (
         "import sys\n"
-        "from countleak import Objective\n"
+        "from countleak.attack.programs import Objective\n"
         "from countleak.attack.solvers.interior import is_compiled\n"
         "assert is_compiled(Objective.L1) and 'numba' not in sys.modules\n"
     )
