@@ -30,6 +30,12 @@ class Arithmetics(StrEnum):
     NUMERIC = "numeric"
 
 
+def _cores(jobs: int) -> int:
+    if jobs == 0 or jobs < -1:
+        raise InputError(f"jobs is {jobs}; give a number of cores, or -1 for all")
+    return jobs
+
+
 QueriesFile = Annotated[Path, typer.Argument(help="Queries written by `countleak plan`.")]
 AnswersFile = Annotated[Path, typer.Argument(help="Answers written by `countleak ask`.")]
 Partial = Annotated[bool, typer.Option(help="Accept answers to some queries only.")]
@@ -82,7 +88,7 @@ SaltFile = Annotated[
 RunFolder = Annotated[
     Path, typer.Option("--out", help="Folder for trials and figures; a run goes on where it was.")
 ]
-Jobs = Annotated[int, typer.Option(help="Cores to use (-1: all).")]
+Jobs = Annotated[int, typer.Option(help="Cores to use (-1: all).", callback=_cores)]
 Cluster = Annotated[
     str | None,
     typer.Option(help="A Dask scheduler (tcp://host:8786), `local:2`, or Ray (ray://host:10001)."),
