@@ -72,7 +72,7 @@ CASES = [
     ((*SOLVE, "answers.jsonl", "-o", "/dev/full"), "/dev/full: cannot be written"),
     ((*SOLVE, "/dev/zero"), "/dev/zero: a device, not a file"),
     ((*SOLVE, "answers.jsonl", "--integer", "--time-limit", "-1"), "it must be above 0"),
-    (("demo", "--folder", "."), "holds another run; name another folder"),
+    (("demo", "--folder", "."), "holds another run (people.csv); name another"),
     (("ask", "guess.jsonl", "--people", "people.csv"), "not a countleak queries file"),
     ((*SOLVE, "short.jsonl"), "17 answers to 20 queries; run `countleak ask` again"),
     ((*SOLVE, "torn.jsonl"), "torn.jsonl line 21: cut off in mid-line"),
