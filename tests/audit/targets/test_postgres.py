@@ -9,7 +9,7 @@ import countleak as cl
 from countleak.audit.serving import serve_people
 from countleak.audit.targets.postgres import PostgresTarget
 from tests.diffix.conftest import salt_number
-from tests.diffix.test_postgres import load, url
+from tests.diffix.databases.test_postgres import load, url
 
 SECRET = cl.Bit("status = 'C'")
 COUNTS = Counts("loans", "client_id", SECRET)

@@ -110,11 +110,13 @@ def questions(
     ranges: Annotated[
         str, typer.Option(help="Ids of the generated bank, a list like 2000-2999,10000-11999.")
     ] = "2000-2999",
-    salts: Annotated[int, typer.Option(help="Systems a range, each with its own salt.")] = 20,
+    salts: Annotated[int, typer.Option(help="Systems a range, each with a salt.", min=1)] = 20,
     starts: Annotated[int, typer.Option(help="First batches a system.", min=1)] = 1,
     batch: Annotated[int, typer.Option(help="Queries a batch.", min=1)] = 50,
     most: Annotated[int, typer.Option(help="Queries asked at most.", min=1)] = 1600,
-    primes: Annotated[int, typer.Option(help="Pool of this many primes, 140 each.", min=1)] = 25,
+    primes: Annotated[
+        int, typer.Option(help="Primes of the pool, 140 queries each.", min=1, max=1000)
+    ] = 25,
     jobs: options.Jobs = 1,
     folder: Annotated[
         Path, typer.Option(help="Where answers are kept, so that none is asked twice.")
@@ -212,8 +214,8 @@ def categories(
     queries: Annotated[
         str, typer.Option(help="Queries a value, a list like 50,150.")
     ] = "50,150,350,750",
-    people: Annotated[int, typer.Option(help="Clients of the bank attacked.", min=2)] = 100,
-    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 4.0,
+    people: Annotated[int, typer.Option(help="Clients attacked.", min=2, max=800)] = 100,
+    sigma: Annotated[float, typer.Option(help="SD of the noise.", min=1e-3, max=1e6)] = 4.0,
     trials: Annotated[int, typer.Option(help="Fresh banks a number of queries.", min=1)] = 24,
     suppression: Annotated[bool, typer.Option(help="Hold back low counts, as Diffix.")] = False,
     picture: Annotated[

@@ -134,7 +134,9 @@ def first_call(json: options.Json = False) -> None:
 
 
 def diffix(
-    primes: Annotated[int, typer.Option(help="Attack of this many primes, 140 each.", min=1)] = 25,
+    primes: Annotated[
+        int, typer.Option(help="Primes of the attack, 140 queries each.", min=1, max=1000)
+    ] = 25,
     rows: Annotated[
         int, typer.Option(help="Also time questions over so many rows (0: none).", min=0)
     ] = 10_000_000,
