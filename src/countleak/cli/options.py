@@ -58,7 +58,15 @@ PEOPLE_HELP = (
 RunFolder = Annotated[
     Path, typer.Option("--out", help="Folder for trials and figures; a run there is resumed.")
 ]
-Jobs = Annotated[int, typer.Option(help="Cores to use (-1: all).")]
+
+
+def _cores(jobs: int) -> int:
+    if jobs == 0 or jobs < -1:
+        raise InputError(f"jobs is {jobs}; give a number of cores, or -1 for all")
+    return jobs
+
+
+Jobs = Annotated[int, typer.Option(help="Cores to use (-1: all).", callback=_cores)]
 Cluster = Annotated[
     str | None, typer.Option(help="A Dask scheduler (tcp://host:8786), or `local:2`.")
 ]
