@@ -8,6 +8,7 @@ import pytest
 
 import countleak as cl
 from countleak.attack.queries.arithmetic import numeric_server
+from countleak.audit.targets.recorded import RecordedRange
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +20,7 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def recorded(shared) -> dict[str, cl.targets.recorded.RecordedRange]:
+def recorded(shared) -> dict[str, RecordedRange]:
     return {r.name: r for r in cl.read_ranges(shared / "data" / "cohen-nissim")}
 
 

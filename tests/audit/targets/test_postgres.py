@@ -9,7 +9,7 @@ from countleak.audit.targets.counts import DIFFIX, PLAIN, Counts
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.several import Manners
 from tests.diffix.conftest import salt_number
-from tests.diffix.test_postgres import load, url
+from tests.diffix.databases.test_postgres import load, url
 
 SECRET = cl.Condition.parse("status = 'C'")
 COUNTS = Counts("loans", "client_id", SECRET)

@@ -19,7 +19,7 @@ from countleak.diffix.server.limits import Limits
 from countleak.diffix.server.running import Listening, Server
 from countleak.diffix.server.users import User, Users, Verifier, hash_token
 from tests.diffix.conftest import loans_engine, salt_number
-from tests.diffix.test_postgres import load, url
+from tests.diffix.databases.test_postgres import load, url
 
 # The query of the paper.
 QUERY = (
