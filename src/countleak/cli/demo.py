@@ -21,12 +21,12 @@ from countleak.audit.people import Condition, People, generated_bank
 from countleak.audit.report.leak import draw_leak, draw_residuals
 from countleak.audit.run import ask, ask_into
 from countleak.audit.scores import Score, score
-from countleak.audit.serving import TABLE, serve_people
 from countleak.audit.targets.counts import Counts
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.simulated import Simulated, SimulatedDiffix
 from countleak.cli import console, words
 from countleak.diffix.salt import Salt
+from countleak.diffix.server.background import TABLE, serve_columns
 from countleak.errors import InputError, MissingExtra, SolverError
 from countleak.files import replacing
 
@@ -53,7 +53,10 @@ def demo(
         with console.waiting("starting the server"):
             # A secret that everyone can read, so that the demo is the same twice.
             salt = Salt(f"salt of demo {seed}".encode())
-            served = stack.enter_context(serve_people(bank, folder, salt, "18.1"))
+            columns = {bank.id_column: bank.ids, **bank.columns}
+            served = stack.enter_context(
+                serve_columns(columns, bank.id_column, folder, salt, "18.1")
+            )
         report = stack.enter_context(console.progress("asking"))
         heard: list[int] = []
 

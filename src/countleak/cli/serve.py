@@ -55,7 +55,7 @@ def serve(
     try:
         from countleak.diffix.server.configuration import demo as demo_server
         from countleak.diffix.server.configuration import from_file
-        from countleak.diffix.server.running import Listening
+        from countleak.diffix.server.options import Listening
         from countleak.diffix.server.users import Verifier
     except ModuleNotFoundError:
         raise MissingExtra("a server", "server") from None
@@ -80,7 +80,12 @@ def serve(
                 columns = {bank.id_column: bank.ids, **bank.columns}
                 listening = Listening(**changed)
                 server = demo_server(columns, bank.id_column, listening, salt_file)
-        server.listening.check(server.users, allow_remote)
+        if not (allow_remote or server.listening.is_loopback):
+            raise InputError(
+                f"{server.listening.host} can be reached from other machines; pass --allow-remote "
+                "if it should"
+            )
+        server.listening.check(server.users)
         asyncio.run(server.serve(_announce_json if json else _announce))
 
 

@@ -7,9 +7,8 @@ from functools import lru_cache
 
 from countleak.attack.queries import Queries, count_statement
 from countleak.audit.people import Condition
-from countleak.diffix.sql.align import snap
-from countleak.diffix.sql.parse import select_tree
-from countleak.diffix.sql.shapes import KEPT, PARTS, lift
+from countleak.diffix.sql.parser import PARTS, lift, split
+from countleak.diffix.sql.statement import snap
 from countleak.errors import InputError
 
 
@@ -80,7 +79,11 @@ class Counts:
         return statement
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=200)
 def _only_counts(statement: str) -> bool:
     """Whether a statement is one SELECT of columns, constants and functions that compute."""
-    return all(type(node) in PARTS for node in select_tree(statement).walk())
+    sources = split(statement)
+    if len(sources) != 1:
+        return False
+    with sources[0].tree() as tree:
+        return all(type(node) in PARTS for node in tree.walk())

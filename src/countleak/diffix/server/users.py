@@ -49,8 +49,7 @@ class Verifier:
                 raise ValueError
         except (ValueError, binascii.Error):
             raise InputError(
-                "a verifier is written SCRAM-SHA-256$4096:salt$key:key; `countleak serve "
-                "--make-verifier` makes one"
+                "a verifier is written SCRAM-SHA-256$4096:salt$key:key, as PostgreSQL stores it"
             ) from None
         return cls(salt, stored, server, int(match[1]))
 
