@@ -35,7 +35,7 @@ class Connection:
         self.number, self.key = 0, b""
         self.secure = False
         self._reader, self._writer = reader, writer
-        self._limits = limits
+        self._longest, self._stall_seconds = limits.message_size, limits.stall_seconds
         self._out = bytearray()
         self._running: asyncio.Future[Any] | None = None
         self._cancelled = False
@@ -54,11 +54,11 @@ class Connection:
     async def next(self, phase: ConnectionPhase = ConnectionPhase.READY) -> PGMessage:
         """The next message; a client may take its time to begin one, but not to end it."""
         kind = await self._reader.readexactly(1)
-        async with asyncio.timeout(self._limits.stall_seconds):
+        async with asyncio.timeout(self._stall_seconds):
             head = await self._reader.readexactly(4)
-            length, longest = struct.unpack("!I", head)[0], self._limits.message_size
-            if not 4 <= length <= longest:
-                raise Failure(PROTOCOL, f"invalid message length; at most {longest} bytes")
+            length = struct.unpack("!I", head)[0]
+            if not 4 <= length <= self._longest:
+                raise Failure(PROTOCOL, f"invalid message length; at most {self._longest} bytes")
             body = await self._reader.readexactly(length - 4)
         return _decoded(kind + head + body, phase)
 
@@ -108,7 +108,7 @@ class Connection:
         if self._out:
             self._writer.write(bytes(self._out))
             self._out.clear()
-            async with asyncio.timeout(self._limits.stall_seconds):
+            async with asyncio.timeout(self._stall_seconds):
                 await self._writer.drain()
 
     def send_error(self, error: TargetError, severity: str = "ERROR") -> None:
@@ -219,7 +219,8 @@ class Conversation:
             if result.fields is not None:
                 self._connection.send_fields(result.fields)
             await self._connection.send_rows(result, 0, len(result.rows))
-            self._extended.forget(result.forgotten)
+            if result.forgotten is not None:
+                self._extended.forget(result.forgotten)
             self._connection.send_end(result, len(result.rows))
 
 

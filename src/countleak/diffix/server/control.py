@@ -3,12 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from countleak.diffix.server.errors import (
-    BAD_VALUE,
-    IN_FAILED_TRANSACTION,
-    UNKNOWN_NAME,
-    Failure,
-)
+from countleak.diffix.server.errors import BAD_VALUE, UNKNOWN_NAME, Failure
 from countleak.diffix.server.results import EVERY, TEXT, Field, Result
 
 VERSION = "14.0"
@@ -96,23 +91,10 @@ class State:
         """What a client is told of without asking."""
         return {name: self._values[name] for name in REPORTED}
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no transaction is open."""
-        return self.status == IDLE
-
     def fail(self) -> None:
         """A statement failed: a transaction that is open waits for its end."""
         if self.status == IN_TRANSACTION:
             self.status = FAILED
-
-    def check(self, control: Control | None) -> None:
-        """Refuse to run anything in a failed transaction but a statement that ends it."""
-        if self.status == FAILED and (control is None or not control.ends_transaction):
-            raise Failure(
-                IN_FAILED_TRANSACTION,
-                "current transaction is aborted, commands ignored until end of transaction block",
-            )
 
     def fields(self, control: Control) -> tuple[Field, ...] | None:
         """The columns that a statement returns: those of SHOW."""

@@ -1,11 +1,12 @@
 """Extended queries: statements that are prepared, bound to values, and read through portals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pygwire import messages
 
+from countleak.diffix.server.control import IDLE
 from countleak.diffix.server.errors import NO_PORTAL, NO_STATEMENT, PROTOCOL, TOO_MUCH, Failure
 from countleak.diffix.server.parameters import Parameter, read_value
 from countleak.diffix.server.results import EVERY, TEXT_FORMAT, Result
@@ -41,14 +42,14 @@ class ExtendedQueries:
 
     def sync(self) -> None:
         """Portals end with their transaction."""
-        if self._session.state.is_idle:
+        if self._session.state.status == IDLE:
             self._portals.clear()
 
-    def forget(self, name: str | None) -> None:
+    def forget(self, name: str) -> None:
         """Drop a prepared statement, or every one."""
         if name == EVERY:
             self._statements.clear()
-        elif name is not None:
+        else:
             self._statements.pop(name, None)
 
     async def take(self, message: messages.PGMessage) -> None:
@@ -129,7 +130,8 @@ class ExtendedQueries:
         if count < left:
             self._connection.send(messages.PortalSuspended())
         else:
-            self.forget(result.forgotten)
+            if result.forgotten is not None:
+                self.forget(result.forgotten)
             self._connection.send_end(result, count)
 
     def _statement(self, name: str) -> Prepared | None:
@@ -143,7 +145,7 @@ class ExtendedQueries:
         return self._portals[name]
 
 
-def _check_room(held: Sequence[object] | dict[str, Prepared | None] | dict[str, Portal]) -> None:
+def _check_room(held: Mapping[str, object]) -> None:
     if len(held) >= MOST_HELD:
         raise Failure(TOO_MUCH, f"A connection holds at most {MOST_HELD} of these; close some.")
 

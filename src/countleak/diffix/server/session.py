@@ -17,8 +17,8 @@ from sqlglot import exp
 
 from countleak.diffix.engine import Answer, Engine
 from countleak.diffix.noise import STAR
-from countleak.diffix.server.control import COMMANDS, Control, State
-from countleak.diffix.server.errors import CANCELLED, TOO_MUCH, Failure
+from countleak.diffix.server.control import COMMANDS, FAILED, Control, State
+from countleak.diffix.server.errors import CANCELLED, IN_FAILED_TRANSACTION, TOO_MUCH, Failure
 from countleak.diffix.server.options import Limits
 from countleak.diffix.server.parameters import OF_KIND, Parameter, put_in, types_of
 from countleak.diffix.server.pg_catalog.catalog import PgCatalog, is_of_catalog
@@ -193,7 +193,12 @@ class Session:
     def run(self, prepared: Prepared, values: Sequence[Parameter] = ()) -> Result:
         """What a statement returns."""
         statement, fields = prepared.statement, prepared.fields or ()
-        self.state.check(statement if isinstance(statement, Control) else None)
+        ends = isinstance(statement, Control) and statement.ends_transaction
+        if self.state.status == FAILED and not ends:
+            raise Failure(
+                IN_FAILED_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )
         match statement:
             case Control():
                 return self.state.run(statement)
@@ -219,12 +224,12 @@ class Session:
             if engine is None:
                 return self._lookup(tree.copy(), types)
             # A cached shape has no parameters.
-            found = types_of(tree, types, engine.database.table) if not source.shape else ()
-            if found:
+            inferred = types_of(tree, types, engine.database.table) if not source.shape else ()
+            if inferred:
                 question = Question(engine, source.text, tree.copy())
             else:
                 question = Question.of_tree(engine, source.text, tree)
-            return Prepared(question, found, _fields(question, tree))
+            return Prepared(question, inferred, _fields(question, tree))
 
     def _engine(self, tree: exp.Expr) -> Engine | None:
         """The engine that is asked; None for a look-up in the catalog."""
@@ -243,9 +248,9 @@ class Session:
         return next(iter(engines.values()))
 
     def _lookup(self, tree: exp.Expr, types: Sequence[int]) -> Prepared:
-        found = types_of(tree, types, None)
-        nothing = put_in(tree, [None] * len(found), casts=True)
-        return Prepared(Lookup(tree), found, self.served.catalog.fields(nothing, self.user))
+        inferred = types_of(tree, types, None)
+        nothing = put_in(tree, [None] * len(inferred), casts=True)
+        return Prepared(Lookup(tree), inferred, self.served.catalog.fields(nothing, self.user))
 
 
 def _fields(question: Question, tree: exp.Expr) -> tuple[Field, ...]:

@@ -108,13 +108,13 @@ class Users:
         """The user of a token; the trusted one where none is sent."""
         if token is None:
             return next((user for user in self.by_name.values() if user.trusted), None)
-        hashed, found = hash_token(token), None
+        hashed, owner = hash_token(token), None
         for user in self.by_name.values():
             for known in user.tokens:
                 # All are compared, each in constant time.
                 if hmac.compare_digest(known, hashed):
-                    found = user
-        return found
+                    owner = user
+        return owner
 
 
 class Exchange:

@@ -150,8 +150,8 @@ def expressions_of(condition: Condition) -> tuple[Expression, ...]:
 
 def mentioned(condition: Condition) -> tuple[Column, ...]:
     """The columns of a condition, each once, by name."""
-    found = {c for expression in expressions_of(condition) for c in columns_of(expression)}
-    return tuple(sorted(found, key=lambda column: column.name))
+    columns = {c for expression in expressions_of(condition) for c in columns_of(expression)}
+    return tuple(sorted(columns, key=lambda column: column.name))
 
 
 @dataclass(frozen=True)
@@ -194,16 +194,16 @@ def snap_ranges(statement: Statement) -> Statement:
 
 
 @lru_cache(maxsize=1000)
-def _snapped(asked: Range) -> tuple[Range, str | None]:
-    low, high = snap(asked.low, asked.high)
-    if (low, high) == (asked.low, asked.high):
-        return asked, None
-    name = asked.column.name
+def _snapped(condition: Range) -> tuple[Range, str | None]:
+    low, high = snap(condition.low, condition.high)
+    if (low, high) == (condition.low, condition.high):
+        return condition, None
+    name = condition.column.name
     notice = (
         f"The range for column `{name}` has been adjusted to {show(low)} <= `{name}` < "
         f"{show(high)}."
     )
-    return replace(asked, low=low, high=high), notice
+    return replace(condition, low=low, high=high), notice
 
 
 def snap(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:

@@ -42,16 +42,16 @@ def write_lookup(tree: exp.Expr, constants: dict[str, str]) -> str:
 
 def _rewritten(tree: exp.Expr, *steps: Step) -> exp.Expr:
     """A copy of the tree with every step applied to every node, children first."""
-    found = tree.copy()
+    copied = tree.copy()
     for step in steps:
-        for node in reversed(list(found.walk())):
+        for node in reversed(list(copied.walk())):
             new = step(node)
             if new is not node:
-                if node is found:
-                    found = new
+                if node is copied:
+                    copied = new
                 else:
                     node.replace(new)
-    return found
+    return copied
 
 
 def _unqualified(node: Any) -> Any:
@@ -126,9 +126,8 @@ def _constant(node: Any, constants: dict[str, str]) -> Any:
         name = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
         if name.startswith(NOTHING) and name not in OURS:
             return exp.null()
-        found = constants.get(name)
-        if found is not None:
-            return exp.Literal.string(found)
+        if name in constants:
+            return exp.Literal.string(constants[name])
     elif isinstance(node, exp.Column) and not node.table and node.name.lower() in BARE:
         return exp.Literal.string(constants[node.name.lower()])
     return node
@@ -177,7 +176,7 @@ def _check(tree: exp.Expr) -> None:
         name = (call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
         if name not in OURS | ALLOWED:
             raise Failure("42883", f"function {name[:63]} does not exist")
-    if any(found.args.get("recursive") for found in tree.find_all(exp.With)):
+    if any(clause.args.get("recursive") for clause in tree.find_all(exp.With)):
         # It could go on until there is no memory left.
         raise Refused("WITH RECURSIVE is not answered.")
     forbidden = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.ReadCSV, exp.ReadParquet)
