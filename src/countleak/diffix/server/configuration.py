@@ -18,6 +18,7 @@ from countleak.diffix.databases.postgres import connect
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
 from countleak.diffix.salt import Salt, read_private, salt_file
+from countleak.diffix.server.background import DATABASE, TABLE, USER
 from countleak.diffix.server.options import Limits, Listening
 from countleak.diffix.server.server import Server
 from countleak.diffix.server.session import Served
@@ -25,18 +26,19 @@ from countleak.diffix.server.users import User, Users, Verifier, hash_token
 from countleak.errors import InputError
 from countleak.files import read_text
 
+RELEASE = "18.1"
 EXAMPLE = "see docs/server.md for an example"
 
 
 def demo(
     columns: Mapping[str, NDArray[Any]], user: str, listening: Listening, salt: Path
 ) -> Server:
-    """These columns as database ``bank``, table ``loans``, for ``analyst``, who is trusted."""
+    """A server of these columns for one user, who is trusted; the noise is that of 18.1."""
     secret, limits = salt_file(salt), Limits()
-    database = Duck.of_columns(columns, secret, table="loans", user=user)
-    engine = Engine(database, release_of("18.1"), secret)
-    users = Users({"analyst": User("analyst", trusted=True)})
-    return Server([Served("bank", [engine], limits, users.by_name)], users, listening, limits)
+    database = Duck.of_columns(columns, secret, table=TABLE, user=user)
+    engine = Engine(database, release_of(RELEASE), secret)
+    users = Users({USER: User(USER, trusted=True)})
+    return Server([Served(DATABASE, [engine], limits, users.by_name)], users, listening, limits)
 
 
 def from_file(stack: ExitStack, path: Path, changed: Mapping[str, Any]) -> Server:
@@ -68,7 +70,7 @@ class _Reader:
             if name in given:
                 given[name] = self._folder / str(given[name])
         listening = Listening(**{**given, **changed})
-        release = release_of(str(content.pop("release", "18.1")))
+        release = release_of(str(content.pop("release", RELEASE)))
         salt = salt_file(self._folder / str(content.pop("salt_file", "salt")))
         described = self._tables(content, "users")
         users = Users({name: self._user(name, entry) for name, entry in described.items()})

@@ -22,7 +22,7 @@ TEXT_PATTERN = r"^[^\x00]*$"
 LONGEST_WAIT = 30
 
 
-class Asked(BaseModel):
+class SubmittedQuery(BaseModel):
     """A statement, and the database it is about."""
 
     statement: Annotated[str, Field(min_length=1, pattern=TEXT_PATTERN)]
@@ -32,7 +32,7 @@ class Asked(BaseModel):
 class Submission(BaseModel):
     """What is submitted."""
 
-    query: Asked
+    query: SubmittedQuery
 
 
 class Accepted(BaseModel):
@@ -63,7 +63,7 @@ class Outcome(BaseModel):
     notices: list[str] = []
 
 
-class Found(BaseModel):
+class OutcomeReply(BaseModel):
     """A query, as the vendor wrapped it."""
 
     query: Outcome
@@ -144,12 +144,12 @@ class _Queries:
             raise HTTPException(404, "There is no such query; the oldest ones are forgotten.")
         return kept
 
-    def submit(self, user: User, asked: Asked) -> str:
+    def submit(self, user: User, query: SubmittedQuery) -> str:
         """Start a query; its id."""
-        served = self.databases.get(asked.data_source_name)
-        if served is None or not user.may_ask(asked.data_source_name):
+        served = self.databases.get(query.data_source_name)
+        if served is None or not user.may_ask(query.data_source_name):
             raise HTTPException(404, "There is no data source of that name.")
-        if len(asked.statement) > self.limits.query_length:
+        if len(query.statement) > self.limits.query_length:
             longest = self.limits.query_length
             raise HTTPException(
                 413, f"The query is too long; at most {longest} characters are read."
@@ -157,8 +157,8 @@ class _Queries:
         self._make_room()
         outcome = Outcome(
             id=secrets.token_hex(16),
-            statement=asked.statement,
-            data_source_name=asked.data_source_name,
+            statement=query.statement,
+            data_source_name=query.data_source_name,
             state="running",
             completed=False,
         )
@@ -239,22 +239,22 @@ async def fetch(
     wait: Annotated[
         float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the answer.")
     ] = 0.0,
-) -> Found:
+) -> OutcomeReply:
     """How a query stands, and its answer once there is one."""
     kept = shared.find(user, query_id)
     if wait and kept.task is not None:
         await asyncio.wait([kept.task], timeout=wait)
-    return Found(query=kept.outcome)
+    return OutcomeReply(query=kept.outcome)
 
 
 @router.post("/queries/{query_id}/cancel", tags=["queries"], responses=_problems(401, 404, 415))
-async def cancel(query_id: QueryId, user: Authenticated, shared: Shared) -> Found:
+async def cancel(query_id: QueryId, user: Authenticated, shared: Shared) -> OutcomeReply:
     """Give a query up."""
     kept = shared.find(user, query_id)
     if kept.task is not None and not kept.task.done():
         kept.task.cancel()
         await asyncio.wait([kept.task])
-    return Found(query=kept.outcome)
+    return OutcomeReply(query=kept.outcome)
 
 
 def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> FastAPI:

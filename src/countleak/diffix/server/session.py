@@ -39,13 +39,13 @@ class Question:
 
     engine: Engine
     text: str
-    asked: Statement | Refused | exp.Expr
+    statement: Statement | Refused | exp.Expr
 
     def filled(self, values: Sequence[Parameter]) -> "Question":
         """The question with the values of its parameters."""
-        if not isinstance(self.asked, exp.Expr):
+        if not isinstance(self.statement, exp.Expr):
             return self
-        tree = put_in(self.asked, values)
+        tree = put_in(self.statement, values)
         return Question.of_tree(self.engine, tree.sql(dialect="postgres"), tree)
 
     @classmethod
@@ -103,9 +103,9 @@ class Served:
         outcome = "failed"
         try:
             self.check_length(question.text)
-            if not isinstance(question.asked, Statement):
-                raise Refused(str(question.asked))
-            answer = question.engine.ask(question.asked)
+            if not isinstance(question.statement, Statement):
+                raise Refused(str(question.statement))
+            answer = question.engine.ask(question.statement)
             if len(answer.rows) > self.limits.rows:
                 raise Failure(
                     TOO_MUCH,
@@ -255,7 +255,7 @@ class Session:
 
 def _fields(question: Question, tree: exp.Expr) -> tuple[Field, ...]:
     """The columns of the answer to a question, whatever its conditions say."""
-    statement = question.asked
+    statement = question.statement
     if not isinstance(statement, Statement):
         statement = read_statement(tree, question.engine.reader, where=False)
     every = [

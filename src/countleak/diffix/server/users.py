@@ -39,7 +39,7 @@ class Verifier:
 
     @classmethod
     def parse(cls, text: str) -> "Verifier":
-        """The verifier that PostgreSQL's catalogue writes ``SCRAM-SHA-256$4096:salt$key:key``."""
+        """The verifier that PostgreSQL's catalog writes ``SCRAM-SHA-256$4096:salt$key:key``."""
         match = re.fullmatch(r"SCRAM-SHA-256\$(\d{4,8}):([^$:]+)\$([^$:]+):([^$:]+)", text.strip())
         try:
             if match is None:

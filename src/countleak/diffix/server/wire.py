@@ -26,7 +26,7 @@ from countleak.diffix.server.users import BOUND, PLAIN, Exchange, Users
 
 log = logging.getLogger(__name__)
 # How many refused connections at a time are told why; more are closed at once.
-TOLD = 1000
+MOST_EXPLAINED = 1000
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Wire:
         self._tasks.add(task)
         connection = Connection(reader, writer, self.limits)
         try:
-            if len(self._tasks) > self.limits.connections + TOLD:
+            if len(self._tasks) > self.limits.connections + MOST_EXPLAINED:
                 log.info("%s: closed: too many connections", connection.peer)
                 return
             await self._serve(connection, full=len(self._tasks) > self.limits.connections)
