@@ -47,7 +47,8 @@ _CONSTANT = re.compile(
 )
 # All that may stand around them: names and signs, but no quotes, comments or anything unusual.
 _PLAIN = re.compile(
-    rf"[ \t\n]*+SELECT\b(?:{_CONSTANT.pattern}|[A-Z_][A-Z_0-9]*+|[ \t\n(),.;*+=<>]|-(?!-)|/(?!\*))*+",
+    r"[ \t\n]*+SELECT\b"
+    rf"(?:{_CONSTANT.pattern}|[A-Z_][A-Z_0-9]*+|[ \t\n(),.;*+=<>]|-(?!-)|/(?!\*))*+",
     re.ASCII | re.IGNORECASE,
 )
 
