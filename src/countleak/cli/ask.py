@@ -29,7 +29,7 @@ from countleak.cli.target_options import (
 )
 from countleak.diffix.databases.database import Database
 from countleak.diffix.databases.postgres import connect
-from countleak.diffix.salt import Salt, salt_file
+from countleak.diffix.salt import Salt, keep_salt, read_salt
 from countleak.errors import InputError
 
 
@@ -148,11 +148,15 @@ def _diffix(
 ) -> Diffix:
     """Diffix over people, or over a database."""
     if database is None:
-        return Diffix(who.read(), secret, release.release, salt_file(release.salt_file))
+        salt = read_salt(release.salt_file)
+        system = Diffix(who.read(), secret, release.release, salt)
+        keep_salt(release.salt_file, salt)
+        return system
     if table is None or who.id_column is None:
         raise InputError("name the table of --database with --table and its id column with --id")
-    salt = salt_file(release.salt_file)
+    salt = read_salt(release.salt_file)
     held = _database(stack, database, salt, table, who.id_column)
+    keep_salt(release.salt_file, salt)
     return Diffix(held, secret, release.release, salt)
 
 

@@ -285,10 +285,12 @@ class Systems:
 
     def _diffix(self, people: People, secret: Secret) -> Opened:
         from countleak.audit.targets.diffix import Diffix
-        from countleak.diffix.salt import salt_file
+        from countleak.diffix.salt import keep_salt, read_salt
 
-        salt = salt_file(self.release.salt_file)
+        salt = read_salt(self.release.salt_file)
         target = Diffix(people, secret, self.release.release, salt)
+        # Kept only now: a release that does not exist leaves no salt behind.
+        keep_salt(self.release.salt_file, salt)
         about = (
             f"Diffix {self.release.release}, counting {secret} of {people.table}, salt "
             f"{salt.fingerprint}"

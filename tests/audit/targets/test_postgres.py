@@ -6,8 +6,8 @@ from countleak.audit.targets.counts import DIFFIX, PLAIN, Counts
 from countleak.audit.targets.several import Manners
 
 import countleak as cl
-from countleak.audit.serving import serve_people
 from countleak.audit.targets.postgres import PostgresTarget
+from countleak.diffix.server.background import serve_columns
 from tests.diffix.conftest import salt_number
 from tests.diffix.databases.test_postgres import load, url
 
@@ -94,7 +94,8 @@ def test_a_server_that_dies_midway_leaves_what_came(bank, tmp_path):
     queries = cl.digit_queries(people.ids)
     journal = tmp_path / "answers.jsonl"
     known = []
-    with serve_people(bank, tmp_path, salt_number(0), "18.1") as first:
+    columns = {bank.id_column: bank.ids, **bank.columns}
+    with serve_columns(columns, bank.id_column, tmp_path, salt_number(0), "18.1") as first:
         batches = PostgresTarget(first.postgres, COUNTS).answer(queries, np.arange(3500))
         known.append(next(batches))
     with pytest.raises(cl.TargetError, match=r"lost .*run the same command again"):
@@ -102,7 +103,7 @@ def test_a_server_that_dies_midway_leaves_what_came(bank, tmp_path):
     begun = cl.Answers.join(known)
     assert 0 < len(begun) < 3500
     few = queries.take(np.arange(200))
-    with serve_people(bank, tmp_path, salt_number(0), "18.1") as again:
+    with serve_columns(columns, bank.id_column, tmp_path, salt_number(0), "18.1") as again:
         target = PostgresTarget(again.postgres, COUNTS)
         cl.ask_into(journal, few, target, "the same", limit=70)
         done = cl.ask_into(journal, few, target, "the same")

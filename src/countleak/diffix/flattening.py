@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from countleak.diffix.noise import total
 
+# Of the outlier count and of the top count.
 MEAN, SD, LEAST, MOST = 3.0, 0.5, 2, 6
 # So many largest contributions are enough for any draw.
 TOPS = 2 * MOST

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countleak.diffix.server.failures import Failure
-from countleak.diffix.server.values import (
+from countleak.diffix.server.connection import write_value as write
+from countleak.diffix.server.errors import Failure
+from countleak.diffix.server.parameters import read_value as read
+from countleak.diffix.server.results import (
     BINARY_FORMAT,
     BOOL,
     FLOAT8,
@@ -17,8 +19,6 @@ from countleak.diffix.server.values import (
     TEXT,
     TEXT_FORMAT,
     TEXTS,
-    read,
-    write,
 )
 
 VALUES = [

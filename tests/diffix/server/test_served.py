@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from countleak.diffix.server.databases import shown
-from countleak.diffix.server.failures import Failure
-from countleak.diffix.server.limits import Limits
+from countleak.diffix.server.errors import Failure
+from countleak.diffix.server.options import Limits
+from countleak.diffix.server.session import one_line
 from tests.diffix.server.conftest import QUERY, served_bank
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000) WHERE range % 7 = 3"
@@ -55,5 +55,5 @@ def test_what_is_nested_too_deeply_is_refused(served):
 
 
 def test_what_is_logged_is_one_plain_line():
-    assert shown("SELECT\n  1;\r\n\x1b[31mred\0") == "SELECT 1; \\x1b[31mred\\x00"
-    assert shown("x" * 10_000) == "x" * 500 + "..."
+    assert one_line("SELECT\n  1;\r\n\x1b[31mred\0") == "SELECT 1; \\x1b[31mred\\x00"
+    assert one_line("x" * 10_000) == "x" * 500 + "..."

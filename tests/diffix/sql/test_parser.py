@@ -2,12 +2,13 @@ from fractions import Fraction
 
 import pytest
 
-from countleak.diffix.sql.parse import parse
+from countleak.diffix.sql.expressions import Reader
+from countleak.diffix.sql.parser import parse
 from countleak.diffix.sql.statement import Column, Constant, Equal, Kind, Like, Null, Range, Table
 from countleak.errors import Refused
 
 COLUMNS = {"client_id": Kind.WHOLE, "status": Kind.TEXT, "amount": Kind.NUMBER}
-LOANS = Table("loans", "client_id", COLUMNS)
+LOANS = Reader(Table("loans", "client_id", COLUMNS))
 STATUS, AMOUNT = Column("status", Kind.TEXT), Column("amount", Kind.NUMBER)
 PAPER = (
     "SELECT count(DISTINCT client_id) FROM loans WHERE floor(100 * pow((client_id * 2),0.7) + 0.5)"

@@ -3,49 +3,66 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from countleak.diffix.server.settings import KNOWN, REPORTED
-from countleak.diffix.server.system import TYPES, names
-from countleak.diffix.sql.statement import Kind, Table
+from countleak.diffix.server.control import KNOWN, REPORTED
+from countleak.diffix.server.parameters import OF_KIND
+from countleak.diffix.server.pg_catalog.definitions import TYPES, names
+from countleak.diffix.sql.parser import SCHEMA
+from countleak.diffix.sql.statement import Table
 
 PG_CATALOG, PUBLIC, INFORMATION_SCHEMA = 11, 2200, 13000
+OWNER_NAME = "countleak"
 OWNER, TABLESPACE, DATABASE, FIRST_TABLE = 10, 1663, 16384, 16385
-OF_KIND = {Kind.WHOLE: 20, Kind.NUMBER: 701, Kind.TEXT: 25}
 
 
-def rows_of(
-    database: str, tables: Sequence[Table], users: Sequence[str]
-) -> dict[str, list[dict[str, Any]]]:
+Rows = list[dict[str, Any]]
+
+
+def rows_of(database: str, tables: Sequence[Table], users: Sequence[str]) -> dict[str, Rows]:
     """The rows of the system tables for a database with those tables and users."""
-    roles = ["countleak", *users]
-    owner = {"oid": OWNER, "rolname": roles[0]}
+    settings = {**KNOWN, **REPORTED}
     return {
-        "pg_namespace": [
-            {"oid": oid, "nspname": name, "nspowner": OWNER}
-            for oid, name in (
-                (PG_CATALOG, "pg_catalog"),
-                (PUBLIC, "public"),
-                (INFORMATION_SCHEMA, "information_schema"),
-            )
-        ],
+        **_of_roles([OWNER_NAME, *users]),
+        **_of_database(database),
+        **_of_tables(database, tables),
+        "pg_tablespace": [{"oid": TABLESPACE, "spcname": "pg_default", "spcowner": OWNER}],
+        "pg_am": [{"oid": 2, "amname": "heap", "amtype": "t"}],
+        "pg_type": [_type_row(oid) for oid in TYPES],
+        "pg_settings": [{"name": name, "setting": value} for name, value in settings.items()],
+    }
+
+
+def _of_roles(roles: Sequence[str]) -> dict[str, Rows]:
+    """The owner of the tables, who cannot log in, and the users."""
+    never = names("rolsuper rolcreaterole rolcreatedb rolreplication rolbypassrls")
+    return {
         "pg_roles": [
             {
-                **owner,
+                **dict.fromkeys(never, False),
                 "oid": OWNER + at,
                 "rolname": name,
-                "rolsuper": False,
                 "rolinherit": True,
-                "rolcreaterole": False,
-                "rolcreatedb": False,
                 "rolcanlogin": at > 0,
-                "rolreplication": False,
                 "rolconnlimit": -1,
-                "rolbypassrls": False,
             }
             for at, name in enumerate(roles)
         ],
         "pg_user": [
             {"usesysid": OWNER + at, "usename": name, "usecreatedb": False, "usesuper": False}
             for at, name in enumerate(roles)
+        ],
+    }
+
+
+def _of_database(database: str) -> dict[str, Rows]:
+    """The database and its schemas."""
+    schemas = {PG_CATALOG: "pg_catalog", PUBLIC: SCHEMA, INFORMATION_SCHEMA: "information_schema"}
+    return {
+        "pg_namespace": [
+            {"oid": oid, "nspname": name, "nspowner": OWNER} for oid, name in schemas.items()
+        ],
+        "information_schema_schemata": [
+            {"catalog_name": database, "schema_name": name, "schema_owner": OWNER_NAME}
+            for name in schemas.values()
         ],
         "pg_database": [
             {
@@ -61,35 +78,30 @@ def rows_of(
                 "dattablespace": TABLESPACE,
             }
         ],
-        "pg_tablespace": [{"oid": TABLESPACE, "spcname": "pg_default", "spcowner": OWNER}],
-        "pg_am": [{"oid": 2, "amname": "heap", "amtype": "t"}],
-        "pg_type": [_type_row(oid) for oid in TYPES],
-        "pg_settings": [
-            {"name": name, "setting": value} for name, value in {**KNOWN, **REPORTED}.items()
-        ],
-        "pg_class": [_class_row(FIRST_TABLE + at, table) for at, table in enumerate(tables)],
-        "pg_attribute": [
-            row for at, table in enumerate(tables) for row in _attributes(FIRST_TABLE + at, table)
-        ],
+    }
+
+
+def _of_tables(database: str, tables: Sequence[Table]) -> dict[str, Rows]:
+    """The declared tables and their columns."""
+    numbered = list(enumerate(tables, FIRST_TABLE))
+    return {
+        "pg_class": [_class_row(oid, table) for oid, table in numbered],
+        "pg_attribute": [row for oid, table in numbered for row in _attributes(oid, table)],
         "pg_tables": [
             {
-                "schemaname": "public",
+                "schemaname": SCHEMA,
                 "tablename": table.name,
-                "tableowner": roles[0],
+                "tableowner": OWNER_NAME,
                 "hasindexes": False,
                 "hasrules": False,
                 "hastriggers": False,
             }
             for table in tables
         ],
-        "information_schema_schemata": [
-            {"catalog_name": database, "schema_name": name, "schema_owner": roles[0]}
-            for name in ("pg_catalog", "public", "information_schema")
-        ],
         "information_schema_tables": [
             {
                 "table_catalog": database,
-                "table_schema": "public",
+                "table_schema": SCHEMA,
                 "table_name": table.name,
                 "table_type": "BASE TABLE",
                 "is_insertable_into": "NO",
@@ -151,8 +163,8 @@ def _attributes(oid: int, table: Table) -> Iterable[dict[str, Any]]:
         yield {
             "attrelid": oid,
             "attname": name,
-            "atttypid": OF_KIND[kind],
-            "attlen": TYPES[OF_KIND[kind]][2],
+            "atttypid": OF_KIND[kind].oid,
+            "attlen": TYPES[OF_KIND[kind].oid][2],
             "attnum": number,
             "attndims": 0,
             "atttypmod": -1,
@@ -174,11 +186,11 @@ def _described(database: str, tables: Sequence[Table]) -> Iterable[dict[str, Any
         for number, (name, kind) in enumerate(table.columns.items(), 1):
             yield {
                 "table_catalog": database,
-                "table_schema": "public",
+                "table_schema": SCHEMA,
                 "table_name": table.name,
                 "column_name": name,
                 "ordinal_position": number,
                 "is_nullable": "YES",
-                "data_type": TYPES[OF_KIND[kind]][1],
-                "udt_name": TYPES[OF_KIND[kind]][0],
+                "data_type": TYPES[OF_KIND[kind].oid][1],
+                "udt_name": TYPES[OF_KIND[kind].oid][0],
             }

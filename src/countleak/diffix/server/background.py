@@ -1,18 +1,19 @@
-"""People served by Diffix in a process of its own, for as long as they are needed."""
+"""A table served by Diffix in a process of its own, for as long as it is needed."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
+from numpy.typing import NDArray
 
-from countleak.audit.people import People
 from countleak.diffix.salt import Salt
-from countleak.errors import InputError, TargetError
+from countleak.errors import TargetError
 from countleak.files import replacing
 
 DATABASE, TABLE, USER = "bank", "loans", "analyst"
@@ -29,13 +30,17 @@ class Addresses:
 
 
 @contextmanager
-def serve_people(people: People, folder: Path, salt: Salt, release: str) -> Iterator[Addresses]:
-    """The addresses of a server over a DuckDB file of those people; it ends with the block.
+def serve_columns(
+    columns: Mapping[str, NDArray[Any]], user: str, folder: Path, salt: Salt, release: str
+) -> Iterator[Addresses]:
+    """The addresses of a server over a DuckDB file of these columns; it ends with the block.
+
+    ``user`` is the column that names the user of a row.
 
     The files it is served from stay in ``folder``: `countleak serve FOLDER/server.toml` serves
     them again.
     """
-    write_files(people, folder, salt, release)
+    write_files(columns, user, folder, salt, release)
     command = [sys.executable, "-m", "countleak.cli", "serve", str(folder / "server.toml")]
     command += ["--port", "0", "--rest-port", "0", "--json"]
     log = folder / "server.log"
@@ -55,10 +60,10 @@ def serve_people(people: People, folder: Path, salt: Salt, release: str) -> Iter
             assert process.stdout is not None
             line = process.stdout.readline()
             if not line:
-                said = log.read_text(encoding="utf-8").strip().splitlines()[-1:]
-                raise TargetError(f"the server did not start: {' '.join(said)} (see {log})")
-            heard = json.loads(line)
-            ports[heard["listener"]] = heard["port"]
+                reason = log.read_text(encoding="utf-8").strip().splitlines()[-1:]
+                raise TargetError(f"the server did not start: {' '.join(reason)} (see {log})")
+            listener = json.loads(line)
+            ports[listener["listener"]] = listener["port"]
         yield Addresses(
             f"postgresql://{USER}@127.0.0.1:{ports['PostgreSQL']}/{DATABASE}",
             f"http://127.0.0.1:{ports['REST']}",
@@ -67,20 +72,19 @@ def serve_people(people: People, folder: Path, salt: Salt, release: str) -> Iter
         _end(process)
 
 
-def write_files(people: People, folder: Path, salt: Salt, release: str) -> None:
-    """Write the people's DuckDB file, the salt for its owner only, and what is served to whom."""
-    if len(people.key) > 1:
-        raise InputError("Diffix knows people by one column, not by a composite key")
+def write_files(
+    columns: Mapping[str, NDArray[Any]], user: str, folder: Path, salt: Salt, release: str
+) -> None:
+    """Write the DuckDB file, the salt for its owner only, and what is served to whom."""
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "bank.duckdb"
     data.unlink(missing_ok=True)
-    columns = people.all_columns
     with duckdb.connect(str(data)) as connection:
         connection.register(
-            "people",
+            "source",
             {name: v.astype(object) if v.dtype.kind == "U" else v for name, v in columns.items()},
         )
-        connection.execute(f"CREATE TABLE {TABLE} AS SELECT * FROM people")
+        connection.execute(f"CREATE TABLE {TABLE} AS SELECT * FROM source")
     secret = folder / "server.salt"
     secret.touch(mode=0o600)
     secret.chmod(0o600)
@@ -90,7 +94,7 @@ def write_files(people: People, folder: Path, salt: Salt, release: str) -> None:
             f'release = "{release}"\nsalt_file = "server.salt"\n\n'
             f'[databases.{DATABASE}]\nfile = "{data.name}"\n'
             # A TOML string is written as a JSON string is.
-            f"tables = {{ {TABLE} = {json.dumps(people.key[0])} }}\n\n"
+            f"tables = {{ {TABLE} = {json.dumps(user)} }}\n\n"
             f"# Let in without a password, from this machine only.\n[users.{USER}]\ntrust = true\n"
         )
 

@@ -1,7 +1,7 @@
 import pytest
 
-from countleak.diffix import flatten as flattening
-from countleak.diffix.flatten import Contributions, flatten
+from countleak.diffix import flattening
+from countleak.diffix.flattening import Contributions, flatten
 
 
 @pytest.fixture

@@ -4,8 +4,12 @@ from urllib.parse import urlsplit
 import pytest
 
 import countleak as cl
-from countleak.audit.serving import serve_people
+from countleak.diffix.server.background import serve_columns
 from tests.diffix.conftest import salt_number
+
+
+def columns_of(people):
+    return {people.id_column: people.ids, **people.columns}
 
 
 def listens(address):
@@ -20,7 +24,7 @@ def listens(address):
 def test_a_server_ends_with_its_block_whatever_happens(bank, tmp_path):
     with (
         pytest.raises(KeyboardInterrupt),
-        serve_people(bank, tmp_path, salt_number(0), "18.1") as served,
+        serve_columns(columns_of(bank), "client_id", tmp_path, salt_number(0), "18.1") as served,
     ):
         assert listens(served.postgres)
         assert listens(served.rest)
@@ -34,6 +38,6 @@ def test_a_server_ends_with_its_block_whatever_happens(bank, tmp_path):
 def test_a_server_that_does_not_start_says_why(bank, tmp_path):
     with (
         pytest.raises(cl.TargetError, match=r"did not start: countleak: .*there is no release"),
-        serve_people(bank, tmp_path, salt_number(0), "19.1"),
+        serve_columns(columns_of(bank), "client_id", tmp_path, salt_number(0), "19.1"),
     ):
         pass

@@ -1,11 +1,20 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countleak.diffix.sql.align import align, is_width, snap
-from countleak.diffix.sql.statement import Column, Kind, Range
+from countleak.diffix.sql.statement import (
+    Column,
+    Kind,
+    Range,
+    Statement,
+    Table,
+    is_width,
+    snap,
+    snap_ranges,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +49,10 @@ def test_snapped_is_on_the_grid_holds_the_range_and_stays(low, width):
 
 def test_a_moved_range_is_noticed_in_the_vendors_words():
     column = Column("amount", Kind.WHOLE)
-    moved, notice = align(Range(column, Fraction(1000), Fraction(20000)))
-    assert (moved.low, moved.high) == (0, 20000)
+    table = Table("loans", "id", {"amount": Kind.WHOLE})
+    asked = Statement(table, (), conditions=(Range(column, Fraction(1000), Fraction(20000)),))
+    moved = snap_ranges(asked)
+    assert moved.conditions == (Range(column, 0, 20000),)
     expected = "The range for column `amount` has been adjusted to 0 <= `amount` < 20000."
-    assert notice == expected
-    assert align(moved) == (moved, None)
+    assert moved.notices == (expected,)
+    assert snap_ranges(moved) == replace(moved, notices=())

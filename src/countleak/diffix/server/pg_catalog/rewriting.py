@@ -1,4 +1,4 @@
-"""A look-up into the catalogue, held against a list and written anew for its database."""
+"""A look-up into the catalog, held against a list and written anew for its database."""
 
 import re
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from countleak.diffix.server.failures import UNKNOWN_NAME, Failure
-from countleak.diffix.server.system import FUNCTIONS, SYSTEM_TABLES, names
+from countleak.diffix.server.errors import UNKNOWN_NAME, Failure
+from countleak.diffix.server.pg_catalog.definitions import FUNCTIONS, SYSTEM_TABLES, names
 from countleak.errors import Refused
 
 OURS = frozenset(signature.partition("(")[0] for signature in FUNCTIONS)
@@ -32,26 +32,26 @@ BARE = ("current_user", "session_user", "user", "current_catalog", "current_role
 Step = Callable[[Any], Any]
 
 
-def write_lookup(tree: exp.Expression, constants: dict[str, str]) -> str:
-    """A look-up as SQL for the catalogue; ``constants`` are the values of functions by name."""
+def write_lookup(tree: exp.Expr, constants: dict[str, str]) -> str:
+    """A look-up as SQL for the catalog; ``constants`` are the values of functions by name."""
     labelled = _labelled(tree.copy())
     rewritten = _rewritten(labelled, _unqualified, _plain, lambda n: _constant(n, constants))
     _check(rewritten)
     return rewritten.sql(dialect="duckdb")
 
 
-def _rewritten(tree: exp.Expression, *steps: Step) -> exp.Expression:
+def _rewritten(tree: exp.Expr, *steps: Step) -> exp.Expr:
     """A copy of the tree with every step applied to every node, children first."""
-    found = tree.copy()
+    copied = tree.copy()
     for step in steps:
-        for node in reversed(list(found.walk())):
+        for node in reversed(list(copied.walk())):
             new = step(node)
             if new is not node:
-                if node is found:
-                    found = new
+                if node is copied:
+                    copied = new
                 else:
                     node.replace(new)
-    return found
+    return copied
 
 
 def _unqualified(node: Any) -> Any:
@@ -76,7 +76,7 @@ _REG = ("regclass", "regtype", "regnamespace", "regrole")
 
 
 def _plain(node: Any) -> Any:
-    """PostgreSQL's own casts, operators and collations in words that the catalogue knows."""
+    """PostgreSQL's own casts, operators and collations in words that the catalog knows."""
     if isinstance(node, exp.Collate):
         return node.this
     if isinstance(node, exp.Operator):
@@ -88,11 +88,11 @@ def _plain(node: Any) -> Any:
     return node
 
 
-def _operation(node: exp.Operator) -> exp.Expression:
+def _operation(node: exp.Operator) -> exp.Expr:
     name = str(node.args["operator"]).rpartition(".")[2]
     left, right = node.this, node.expression
     matches = exp.Anonymous(this="regexp_matches", expressions=[left, right])
-    known: dict[str, Callable[[], exp.Expression]] = {
+    known: dict[str, Callable[[], exp.Expr]] = {
         "~": lambda: matches,
         "!~": lambda: exp.Not(this=matches),
         "=": lambda: exp.EQ(this=left, expression=right),
@@ -101,11 +101,11 @@ def _operation(node: exp.Operator) -> exp.Expression:
         "||": lambda: exp.DPipe(this=left, expression=right),
     }
     if name not in known:
-        raise Failure(UNKNOWN_NAME, f"The catalogue does not know the operator {name[:10]}.")
+        raise Failure(UNKNOWN_NAME, f"The catalog does not know the operator {name[:10]}.")
     return known[name]()
 
 
-def _cast(node: exp.Cast) -> exp.Expression:
+def _cast(node: exp.Cast) -> exp.Expr:
     """A cast to a type of PostgreSQL's own as what stands for it: numbers, texts, or look-ups."""
     name = node.to.sql(dialect="postgres").lower().replace("pg_catalog.", "").strip('"')
     if name in _REG:
@@ -126,15 +126,14 @@ def _constant(node: Any, constants: dict[str, str]) -> Any:
         name = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
         if name.startswith(NOTHING) and name not in OURS:
             return exp.null()
-        found = constants.get(name)
-        if found is not None:
-            return exp.Literal.string(found)
+        if name in constants:
+            return exp.Literal.string(constants[name])
     elif isinstance(node, exp.Column) and not node.table and node.name.lower() in BARE:
         return exp.Literal.string(constants[node.name.lower()])
     return node
 
 
-def _labelled(tree: exp.Expression) -> exp.Expression:
+def _labelled(tree: exp.Expr) -> exp.Expr:
     """The tree with a name for everything selected, as PostgreSQL would name it."""
     select = tree
     while isinstance(select, exp.SetOperation | exp.Subquery):
@@ -146,7 +145,7 @@ def _labelled(tree: exp.Expression) -> exp.Expression:
     return tree
 
 
-def _label(node: exp.Expression) -> str:
+def _label(node: exp.Expr) -> str:
     match node:
         case exp.Column():
             return str(node.name)
@@ -164,8 +163,8 @@ def _label(node: exp.Expression) -> str:
     return "?column?"
 
 
-def _check(tree: exp.Expression) -> None:
-    """Refuse tables and functions that are not of the catalogue."""
+def _check(tree: exp.Expr) -> None:
+    """Refuse tables and functions that are not of the catalog."""
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier):
@@ -177,9 +176,9 @@ def _check(tree: exp.Expression) -> None:
         name = (call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
         if name not in OURS | ALLOWED:
             raise Failure("42883", f"function {name[:63]} does not exist")
-    if any(found.args.get("recursive") for found in tree.find_all(exp.With)):
+    if any(clause.args.get("recursive") for clause in tree.find_all(exp.With)):
         # It could go on until there is no memory left.
         raise Refused("WITH RECURSIVE is not answered.")
     forbidden = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.ReadCSV, exp.ReadParquet)
     if any(isinstance(node, forbidden) for node in tree.walk()):
-        raise Refused("The catalogue can be looked at, and nothing else.")
+        raise Refused("The catalog can be looked at, and nothing else.")

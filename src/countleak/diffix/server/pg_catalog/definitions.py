@@ -154,9 +154,7 @@ def _oid_of(table: str, name: str) -> str:
     )
 
 
-_TYPE_NAMES = " ".join(
-    f"WHEN {oid} THEN '{said[1]}'" for oid, said in TYPES.items() if said[1].isascii()
-)
+_TYPE_NAMES = " ".join(f"WHEN {oid} THEN '{described[1]}'" for oid, described in TYPES.items())
 # What look-ups call and is not NULL here; everyone may see all of the tables above.
 FUNCTIONS: Mapping[str, str] = {
     "format_type(kind, typmod)": f"CASE kind {_TYPE_NAMES} ELSE '???' END",

@@ -1,4 +1,4 @@
-"""The catalogue: what clients look up about the tables, from their names and columns alone.
+"""The catalog: what clients look up about the tables, from their names and columns alone.
 
 A database of its own in memory holds the rows that PostgreSQL's system tables would have for the
 declared tables, and none of the data. A look-up is parsed, its tables and functions are held
@@ -12,23 +12,23 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from countleak.diffix.server.entries import rows_of
-from countleak.diffix.server.failures import TOO_MUCH, Failure
-from countleak.diffix.server.lookups import write_lookup
-from countleak.diffix.server.settings import VERSION
-from countleak.diffix.server.system import FUNCTIONS, SYSTEM_TABLES
-from countleak.diffix.server.values import BOOL, FLOAT8, INT4, INT8, TEXT, TEXTS, Field, Type
+from countleak.diffix.server.control import VERSION
+from countleak.diffix.server.errors import TOO_MUCH, Failure
+from countleak.diffix.server.pg_catalog.definitions import FUNCTIONS, SYSTEM_TABLES
+from countleak.diffix.server.pg_catalog.rewriting import write_lookup
+from countleak.diffix.server.pg_catalog.rows import rows_of
+from countleak.diffix.server.results import BOOL, FLOAT8, INT4, INT8, TEXT, TEXTS, Field, Type
 from countleak.diffix.sql.render import quote
 from countleak.diffix.sql.statement import Table
 
 log = logging.getLogger(__name__)
-SCHEMA = "catalogue"
+SCHEMA = "catalog_tables"
 MEMORY = "256MB"
 # Rows that a look-up returns at most; no client's own look-ups come near.
-MOST = 10_000
+MOST_ROWS = 10_000
 
 
-class Catalogue:
+class PgCatalog:
     """The system tables of a database that holds ``tables``; ``users`` are its roles."""
 
     def __init__(self, database: str, tables: Sequence[Table], users: Iterable[str]):
@@ -39,11 +39,11 @@ class Catalogue:
             config={"threads": 1, "memory_limit": MEMORY, "max_temp_directory_size": "0B"},
         )
         self._connection.execute(f"CREATE SCHEMA {SCHEMA}; USE {SCHEMA}")
-        held = rows_of(database, tables, sorted(users))
+        rows_by_table = rows_of(database, tables, sorted(users))
         for name, columns in SYSTEM_TABLES.items():
             declared = ", ".join(f"{quote(c)} {t}" for c, t in columns.items())
             self._connection.execute(f"CREATE TABLE {quote(name)} ({declared})")
-            for row in held.get(name, ()):
+            for row in rows_by_table.get(name, ()):
                 names = ", ".join(quote(column) for column in row)
                 marks = ", ".join("?" * len(row))
                 self._connection.execute(
@@ -54,14 +54,12 @@ class Catalogue:
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
-    def fields(self, tree: exp.Expression, user: str) -> tuple[Field, ...]:
+    def fields(self, tree: exp.Expr, user: str) -> tuple[Field, ...]:
         """The columns that a look-up returns."""
         described = self._execute(f"DESCRIBE {self._written(tree, user)}")
         return tuple(Field(str(row[0]), _type_of(str(row[1]))) for row in described)
 
-    def rows(
-        self, tree: exp.Expression, user: str
-    ) -> tuple[tuple[Field, ...], list[tuple[Any, ...]]]:
+    def rows(self, tree: exp.Expr, user: str) -> tuple[tuple[Field, ...], list[tuple[Any, ...]]]:
         """What a look-up returns, under its columns."""
         fields = self.fields(tree, user)
         return fields, self._execute(self._written(tree, user))
@@ -72,18 +70,18 @@ class Catalogue:
 
     def _execute(self, statement: str) -> list[tuple[Any, ...]]:
         try:
-            found = self._connection.execute(statement).fetchmany(MOST + 1)
+            rows = self._connection.execute(statement).fetchmany(MOST_ROWS + 1)
         except duckdb.Error as error:
             # There is nothing in it but names, so its words may be shown.
             line = str(error).splitlines()[0]
-            log.debug("catalogue: failed: %s: %s", line, statement)
-            raise Failure("42000", f"The catalogue cannot answer this: {line[:200]}") from None
-        if len(found) > MOST:
-            raise Failure(TOO_MUCH, f"The answer has more than {MOST} rows.")
-        return found
+            log.debug("catalog: failed: %s: %s", line, statement)
+            raise Failure("42000", f"The catalog cannot answer this: {line[:200]}") from None
+        if len(rows) > MOST_ROWS:
+            raise Failure(TOO_MUCH, f"The answer has more than {MOST_ROWS} rows.")
+        return rows
 
-    def _written(self, tree: exp.Expression, user: str) -> str:
-        """The look-up in the dialect of the catalogue, with nothing in it that is not listed."""
+    def _written(self, tree: exp.Expr, user: str) -> str:
+        """The look-up in the dialect of the catalog, with nothing in it that is not listed."""
         version = f"PostgreSQL {VERSION} (countleak, a rebuilt Diffix)"
         return write_lookup(
             tree,
@@ -99,6 +97,14 @@ class Catalogue:
                 "user": user,
             },
         )
+
+
+def is_of_catalog(table: exp.Table) -> bool:
+    """Whether a table, or a function in its place, belongs to the catalog."""
+    schema = table.db.lower()
+    if schema:
+        return schema in ("pg_catalog", "information_schema")
+    return table.name.lower().startswith("pg_") or not isinstance(table.this, exp.Identifier)
 
 
 def _type_of(name: str) -> Type:

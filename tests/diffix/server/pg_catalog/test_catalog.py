@@ -54,7 +54,7 @@ def test_columns_are_named_as_postgresql_names_them(session, postgres):
 
 def test_columns_of_the_system_tables_are_those_of_postgresql(postgres):
     """A name that PostgreSQL does not have would be a slip of the pen."""
-    from countleak.diffix.server.system import SYSTEM_TABLES
+    from countleak.diffix.server.pg_catalog.definitions import SYSTEM_TABLES
 
     real = postgres.connection.execute(
         "SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "

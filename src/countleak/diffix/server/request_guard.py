@@ -1,4 +1,4 @@
-"""What every request to the REST interface passes before it is looked at."""
+"""Limits on every request to the REST interface: its host, its type, its size and its time."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class Doors:
+class RequestGuard:
     """An application behind a limit on the size of a body and a list of host names.
 
     A page in a browser can make it call an address of this machine, but not under a name of this

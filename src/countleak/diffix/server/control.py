@@ -1,9 +1,10 @@
-"""The settings of a session: what SET, SHOW and RESET are about."""
+"""Statements about the session itself: transactions, and settings by SET, SHOW and RESET."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from countleak.diffix.server.failures import BAD_VALUE, UNKNOWN_NAME, Failure
-from countleak.diffix.server.values import TEXT, Field
+from countleak.diffix.server.errors import BAD_VALUE, UNKNOWN_NAME, Failure
+from countleak.diffix.server.results import EVERY, TEXT, Field, Result
 
 VERSION = "14.0"
 # What a client hears at the start of a session, and whenever it changes.
@@ -42,11 +43,43 @@ FIXED = frozenset(
 _BY_LOWER = {name.lower(): name for name in (*REPORTED, *KNOWN)}
 
 
-class Settings:
-    """Names and values; any name can be set, and only the known ones mean something."""
+# The words that a statement about the session begins with.
+COMMANDS = frozenset(
+    [
+        *("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"),
+        *("SET", "RESET", "SHOW", "DISCARD", "DEALLOCATE", "CLOSE", "LISTEN", "UNLISTEN"),
+    ]
+)
+MOST_SETTINGS, LONGEST_SETTING = 200, 1000
+IDLE, IN_TRANSACTION, FAILED = "I", "T", "E"
+
+
+@dataclass(frozen=True)
+class Control:
+    """A statement about the session, in words as they were written."""
+
+    written: tuple[str, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words in lower case."""
+        return tuple(word.lower() for word in self.written)
+
+    @property
+    def ends_transaction(self) -> bool:
+        """Whether a transaction that failed is over after it."""
+        return self.words[0] in ("commit", "end", "rollback", "abort")
+
+
+class State:
+    """Whether a session is in a transaction, and its settings.
+
+    Any name can be set, and only the known ones mean something.
+    """
 
     def __init__(self, user: str, given: dict[str, str]):
-        """The settings of a user's new session, some of them given by the client."""
+        """The state of a user's new session; some settings are given by the client."""
+        self.status = IDLE
         self._first = {**KNOWN, **REPORTED, "session_authorization": user}
         self._values = dict(self._first)
         for name, value in given.items():
@@ -58,16 +91,50 @@ class Settings:
         """What a client is told of without asking."""
         return {name: self._values[name] for name in REPORTED}
 
-    def fields(self, words: Sequence[str]) -> tuple[Field, ...] | None:
-        """The columns that a word to the session returns: those of SHOW."""
-        if words[0] != "show":
+    def fail(self) -> None:
+        """A statement failed: a transaction that is open waits for its end."""
+        if self.status == IN_TRANSACTION:
+            self.status = FAILED
+
+    def fields(self, control: Control) -> tuple[Field, ...] | None:
+        """The columns that a statement returns: those of SHOW."""
+        if control.words[0] != "show":
             return None
-        name = self._name(words[1:])
+        name = self._name(control.words[1:])
         if name == "all":
             return (Field("name", TEXT), Field("setting", TEXT))
         return (Field(name, TEXT),)
 
-    def show(self, words: Sequence[str]) -> list[tuple[str, ...]]:
+    def run(self, control: Control) -> Result:
+        """Do what a statement says."""
+        words = control.words
+        match words:
+            case ("begin", *_) | ("start", *_):
+                self.status = IN_TRANSACTION
+                return Result("BEGIN")
+            case ("rollback", "to", *_):
+                self.status = IN_TRANSACTION
+                return Result("ROLLBACK")
+            case ("commit" | "end", *_) | ("rollback" | "abort", *_):
+                undone = self.status == FAILED or words[0] in ("rollback", "abort")
+                self.status = IDLE
+                return Result("ROLLBACK" if undone else "COMMIT")
+            case ("show", *name):
+                return Result("SHOW", self.fields(control), self._show(name))
+            case ("set", *_):
+                return Result("SET", changed=self._set(control.written[1:]))
+            case ("reset", *rest):
+                return Result("RESET", changed=self._reset(rest))
+            case ("discard", "all", *_):
+                return Result("DISCARD ALL", changed=self._reset(["all"]), forgotten=EVERY)
+            case ("deallocate", "all") | ("deallocate", "prepare", "all"):
+                return Result("DEALLOCATE ALL", forgotten=EVERY)
+            case ("deallocate", *_):
+                return Result("DEALLOCATE", forgotten=control.written[-1])
+            case _:
+                return Result(words[0].upper())
+
+    def _show(self, words: Sequence[str]) -> list[tuple[str, ...]]:
         """The value of a setting, or of all."""
         name = self._name(words)
         if name == "all":
@@ -76,7 +143,7 @@ class Settings:
             raise Failure(UNKNOWN_NAME, f'unrecognized configuration parameter "{name}"')
         return [(self._values[name],)]
 
-    def set(self, words: Sequence[str]) -> dict[str, str]:
+    def _set(self, words: Sequence[str]) -> dict[str, str]:
         """Set ``name = value`` or ``name TO value``; what of it is reported."""
         rest = [word for word in words if word.lower() not in ("session", "local")]
         rest[:2] = [word.lower() for word in rest[:2]]
@@ -93,7 +160,7 @@ class Settings:
             raise Failure(BAD_VALUE, "Write SET name = value.")
         return self._put(rest[0], " ".join(rest[2:]))
 
-    def reset(self, words: Sequence[str]) -> dict[str, str]:
+    def _reset(self, words: Sequence[str]) -> dict[str, str]:
         """Put a setting, or all, back as at the start; what of it is reported."""
         before = self.reported
         name = self._name(words)
@@ -113,8 +180,8 @@ class Settings:
             value = "UTF8"
         if name == "standard_conforming_strings" and value.lower() not in ("on", "true", "1"):
             raise Failure(BAD_VALUE, "standard_conforming_strings is always on.")
-        if len(self._values) > 200 or len(value) > 1000:
-            raise Failure(BAD_VALUE, "That is too much to set.")
+        if len(self._values) > MOST_SETTINGS or len(value) > LONGEST_SETTING:
+            raise Failure(BAD_VALUE, "Too many settings, or too long a value.")
         self._values[name] = value
         return {name: value} if name in REPORTED else {}
 
