@@ -39,7 +39,7 @@ from countleak.errors import InputError
         "--sql": {"--target": ("diffix",), "QUERIES": ABSENT},
         "--database": {"--target": ("diffix",), "--people": ABSENT},
         "--table": {"--target": ("postgresql", "http", "diffix")},
-        "--dry-run": {"--target": ("postgresql", "http", "diffix")},
+        "--dry-run": {"--target": ("postgresql", "http")},
     }
 )
 def ask(

@@ -95,7 +95,7 @@ class Questions:
         return Asking(self.queries, self.until, self.first, self.batch, goals[self.goal], seed)
 
 
-@needs(target_needs("TARGET"))
+@needs({**target_needs("TARGET"), "--dry-run": {"TARGET": ("postgresql", "http")}})
 def audit(
     target: Annotated[
         TargetWord, typer.Argument(help=TARGET_HELP, parser=read_target, metavar="TARGET")
