@@ -3,8 +3,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import countleak as cl
 from countleak.diffix.server.background import serve_columns
+from countleak.errors import TargetError
 from tests.diffix.conftest import salt_number
 
 
@@ -37,7 +37,7 @@ def test_a_server_ends_with_its_block_whatever_happens(bank, tmp_path):
 
 def test_a_server_that_does_not_start_says_why(bank, tmp_path):
     with (
-        pytest.raises(cl.TargetError, match=r"did not start: countleak: .*there is no release"),
+        pytest.raises(TargetError, match=r"did not start: countleak: .*there is no release"),
         serve_columns(columns_of(bank), "client_id", tmp_path, salt_number(0), "19.1"),
     ):
         pass
