@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countleak.attack.programs import (
-    BoundedDmt,
     Bracket,
+    CappedDmt,
     DiNi,
     Dmt,
     FeasiblePoint,
@@ -118,8 +118,8 @@ def test_programs_build_rows_from_released_answers_only():
     answers = Answers.to_all(np.array([3.0, 0.0, -1.0, 2.0]), released)
     transcript = Transcript.of(queries, answers)
     assert np.array_equal(Dmt().problem(transcript).A, queries.matrix[:3])
-    assert BoundedDmt(20.0).problem(transcript).b.tolist() == [3.0]
-    kept = BoundedDmt(20.0, drop_nonpositive=False).problem(transcript)
+    assert CappedDmt(20.0).problem(transcript).b.tolist() == [3.0]
+    kept = CappedDmt(20.0, drop_nonpositive=False).problem(transcript)
     assert (kept.b.size, kept.bound) == (3, 20.0)
     dini = DiNi(2.5, 4.0).problem(transcript)
     assert (dini.bound, dini.objective) == (10.0, Objective.NONE)
@@ -150,7 +150,7 @@ def test_what_is_no_number_is_never_certified(objective):
     A, b = instance(0)
     problem = Problem(A, b, objective, 9.0)
     nonsense = Solution(np.full(8, np.nan), np.zeros(30), Status.OPTIMAL, 0, 0.0, "nobody")
-    with pytest.raises(SolverError, match="entries that are no numbers"):
+    with pytest.raises(SolverError, match="entries that are not finite"):
         certify(problem, nonsense)
 
 

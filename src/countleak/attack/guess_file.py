@@ -1,6 +1,5 @@
 """A guess as a file: a header that says what it rests on, then one line per person."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,12 @@ from countleak.attack.guess import FromFile, Guess, Intervals
 from countleak.attack.queries.ids import Id, as_id, id_array, id_list
 from countleak.attack.secrets import Category, Number, Secret, parse_secret
 from countleak.errors import InputError
-from countleak.files import Record, Records, read_records, write_records
+from countleak.files import Name, Record, Records, read_records, write_records
 
 AGAIN = "run `countleak solve` again"
 
 
-def write_guess(path: str | Path, guess: Guess, secret: Secret) -> None:
+def write_guess(path: Name, guess: Guess, secret: Secret) -> None:
     """Write a guess of a secret; people about whom nothing is claimed have no value."""
     header = {
         "people": guess.ids.size,
@@ -26,7 +25,7 @@ def write_guess(path: str | Path, guess: Guess, secret: Secret) -> None:
     }
     people = id_list(guess.ids)
     write_records(
-        Path(path),
+        path,
         "guess",
         header,
         ({"id": person, **_record(guess, i)} for i, person in enumerate(people)),
@@ -53,9 +52,9 @@ def _record(guess: Guess, i: int) -> Record:
     return record
 
 
-def read_guess(path: str | Path) -> tuple[Guess, Secret]:
+def read_guess(path: Name) -> tuple[Guess, Secret]:
     """The guess of a file written by ``write_guess``, and the secret it is about."""
-    records = read_records(Path(path), "guess")
+    records = read_records(path, "guess")
     secret = _secret(records)
     ids = _ids(records)
     names = _names(records) if isinstance(secret, Category) else ()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from countleak.attack.queries.ids import are_integers, id_array, id_list
 from countleak.attack.secrets import Bit, Category, Number, Secret, parse_secret
 from countleak.errors import InputError, MissingExtra, ShapeError
-from countleak.files import read_text, replacing
+from countleak.files import Name, read_text, replacing
 
 COMPARISONS = {
     "=": operator.eq,
@@ -157,9 +157,9 @@ class People:
         columns = {name: values[kept] for name, values in self.columns.items()}
         return replace(self, ids=self.ids[kept], columns=columns)
 
-    def write_csv(self, path: str | Path) -> None:
+    def write_csv(self, path: Name) -> None:
         """Write ids and columns as CSV."""
-        with replacing(Path(path)) as file:
+        with replacing(path) as file:
             writer = csv.writer(file, lineterminator="\n")
             columns = self.all_columns
             writer.writerow(columns)
@@ -183,7 +183,7 @@ def people_of(frame: Any, id_column: str | tuple[str, ...], table: str = "people
     return _people(columns, id_column, table)
 
 
-def read_people(path: str | Path, id_column: str | None = None) -> People:
+def read_people(path: Name, id_column: str | None = None) -> People:
     """The people of a CSV file with a header line; the id column is the first unless named.
 
     A composite key is written as its columns with commas between.
@@ -213,7 +213,7 @@ def read_people(path: str | Path, id_column: str | None = None) -> People:
     return _people(columns, key, Path(path).stem)
 
 
-def read_known(path: str | Path) -> dict[Any, Any]:
+def read_known(path: Name) -> dict[Any, Any]:
     """What a CSV file says of people known beforehand: an id and a value per line."""
     names, rows = read_table(path)
     if len(names) != 2:
@@ -228,9 +228,9 @@ def read_known(path: str | Path) -> dict[Any, Any]:
     return known
 
 
-def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def read_table(path: Name) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """The names of a CSV file's columns, and its rows, each with the line it ends on."""
-    reader = csv.reader(StringIO(read_text(Path(path))), strict=True)
+    reader = csv.reader(StringIO(read_text(path)), strict=True)
     try:
         rows = [(reader.line_num, [part.strip() for part in row]) for row in reader if row]
     except csv.Error as error:
@@ -251,7 +251,7 @@ def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]
     return names, rows[1:]
 
 
-def _key(names: list[str], id_column: str | None, path: str | Path) -> tuple[str, ...]:
+def _key(names: list[str], id_column: str | None, path: Name) -> tuple[str, ...]:
     """The id columns: the first, the one named, or those named with commas between."""
     if id_column is None or id_column in names:
         return (id_column or names[0],)

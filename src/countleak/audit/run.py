@@ -4,7 +4,7 @@ Most of countleak is imported inside the functions: the package binds ``audit`` 
 and importing it should cost no more than that.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from countleak.errors import InputError
+from countleak.progress import Progress, silent
 
 if TYPE_CHECKING:
     from countleak.attack.decoders import Decoder
@@ -80,7 +81,7 @@ def audit(
     queries: "Queries | int | None" = None,
     asking: Asking | None = None,
     keeping: Keeping | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> "AuditResult":
     """Ask a target about people, decode its answers, and compare with the truth where it is known.
 
@@ -167,7 +168,7 @@ def ask(queries: "Queries", target: "Target", secret: "Secret | None" = None) ->
 def ask_into(
     journal: "Journal",
     target: "Target",
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
     limit: int | None = None,
 ) -> "Transcript":
     """The same, kept in a journal as answers come in; resumes where the journal stopped.
@@ -191,7 +192,7 @@ def ask_in_steps(
     secret: "Secret",
     asking: Asking | None = None,
     journal: "Journal | None" = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> "Iterator[Step]":
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
@@ -220,7 +221,7 @@ def ask_in_steps(
             progress(len(answers), most)
         transcript = Transcript.of(pool, answers, secret.names)
         guess = decoder.decode(transcript)
-        reached = asking.until is not None and guess.expected_right >= asking.until
+        reached = asking.until is not None and (guess.expected_right or 0.0) >= asking.until
         yield Step(transcript, guess, reached)
         if reached or len(answers) >= most:
             return

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import countleak
+from countleak.audit.report.drawing import FORMATS
 from countleak.errors import MissingExtra
-from countleak.files import replacing
+from countleak.files import replacing, require_own
 from countleak.lab.experiments import Claim, Outcome
 from countleak.lab.experiments.catalogue import CATALOGUE
 from countleak.lab.experiments.comparison import Published, published_points
@@ -170,6 +171,7 @@ def write_page(
         census="the authors' census rows" if data else "a generated census",
         version=countleak.__version__,
     )
+    require_own(path, "a page", lambda line: line.startswith(FORMATS[".html"]))
     with replacing(path) as file:
         file.write(page)
     return path

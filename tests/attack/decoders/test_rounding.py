@@ -3,7 +3,7 @@ import pytest
 
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.programs import (
-    BoundedDmt,
+    CappedDmt,
     DiNi,
     Dmt,
     FeasiblePoint,
@@ -26,7 +26,7 @@ SECRET = PEOPLE.truth(Bit("sex = 1"))
 TRANSCRIPT = ask(QUERIES, Simulated(PEOPLE, Bit("sex = 1"), Gaussian(1.0), 0))
 
 
-@pytest.mark.parametrize("program", [Dmt(), BoundedDmt(5.0), Dmt(integer=True)])
+@pytest.mark.parametrize("program", [Dmt(), CappedDmt(5.0), Dmt(integer=True)])
 def test_every_program_recovers_the_secret_from_many_answers(program):
     guess = Rounding(program).decode(TRANSCRIPT)
     assert guess.claimed.all()

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,6 +10,7 @@ from countleak.attack.programs import Objective, Point, Problem, Solution, Statu
 from countleak.attack.solvers import auto
 from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.highs import Highs
+from countleak.attack.solvers.interior import warm_up
 from countleak.lab.bench.worlds import Setting
 from tests.attack.decoders.worlds import transcript_of
 from tests.attack.solvers.cases import random_case
@@ -21,9 +26,44 @@ def test_small_integer_and_vertex_programs_go_to_highs():
         Problem(A, b, Objective.NONE, 8.0),
     ):
         assert AutoSolver().solve(problem).solver == "HiGHS"
+    warm_up(Objective.L1)
     assert AutoSolver().solve(Problem(A, b)).solver == "interior point"
     centre = AutoSolver(point=Point.CENTRE).solve(Problem(A, b, Objective.NONE, 8.0))
     assert (centre.solver, centre.point) == ("interior point", Point.CENTRE)
+
+
+def test_a_program_that_highs_solves_soon_does_not_wait_for_the_compiler(monkeypatch):
+    class Compiling(Exception):
+        pass
+
+    class Uncompiled:
+        def solve(self, problem):
+            raise Compiling
+
+    monkeypatch.setattr(auto, "InteriorPoint", Uncompiled)
+    monkeypatch.setattr(auto, "is_compiled", lambda objective: False)
+    problem = random_case(12)
+    solution = AutoSolver().solve(problem)
+    assert solution.solver == "HiGHS, interior point not compiled yet"
+    assert certify(problem, solution).gap <= 1e-9
+    large = Problem(np.eye(1000, dtype=np.int8), np.zeros(1000))
+    assert auto.highs_seconds(*large.A.shape) > auto.PATIENCE
+    with pytest.raises(Compiling):
+        AutoSolver().solve(large)
+    # HiGHS has no centre to offer.
+    with pytest.raises(Compiling):
+        AutoSolver(point=Point.CENTRE).solve(replace(problem, objective=Objective.NONE, bound=9.0))
+
+
+def test_what_was_compiled_is_known_without_loading_the_compiler():
+    warm_up(Objective.L1)
+    code = (
+        "import sys\n"
+        "from countleak.attack.programs import Objective\n"
+        "from countleak.attack.solvers.interior import is_compiled\n"
+        "assert is_compiled(Objective.L1) and 'numba' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_highs_steps_in_and_says_so(monkeypatch):
@@ -32,6 +72,7 @@ def test_highs_steps_in_and_says_so(monkeypatch):
             return Solution(None, None, Status.ITERATION_LIMIT, 9, 1.0, "interior point")
 
     monkeypatch.setattr(auto, "InteriorPoint", Stuck)
+    monkeypatch.setattr(auto, "is_compiled", lambda objective: True)
     problem = random_case(12)
     assert problem.A.size > auto.SMALL
     solution = AutoSolver().solve(problem)

@@ -9,11 +9,11 @@ from countleak.attack.secrets import Bit
 from countleak.attack.transcript import Answers, Journal
 from countleak.audit.run import ask, ask_into, reconstruct
 from countleak.audit.scores import score
-from countleak.audit.serving import serve_people
 from countleak.audit.targets.diffix import Diffix
 from countleak.audit.targets.pool import RequestLimits
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.sql import DIFFIX, PLAIN, SqlQuestions
+from countleak.diffix.server.background import serve_columns
 from countleak.errors import InputError, Refused, TargetError
 from tests.diffix.conftest import salt_number
 from tests.diffix.databases.test_postgres import load, url
@@ -101,7 +101,7 @@ def test_a_server_that_dies_midway_leaves_what_came(bank, tmp_path):
     queries = digit_queries(people.ids)
     path = tmp_path / "answers.jsonl"
     known = []
-    with serve_people(bank, tmp_path, salt_number(0), "18.1") as first:
+    with serve_columns(bank.all_columns, "client_id", tmp_path, salt_number(0), "18.1") as first:
         batches = PostgresTarget(first.postgres, QUESTIONS).answer(queries, np.arange(3500))
         known.append(next(batches))
     with pytest.raises(TargetError, match=r"lost .*run it again to resume"):
@@ -109,7 +109,7 @@ def test_a_server_that_dies_midway_leaves_what_came(bank, tmp_path):
     begun = Answers.join(known)
     assert 0 < len(begun) < 3500
     few = queries.take(np.arange(200))
-    with serve_people(bank, tmp_path, salt_number(0), "18.1") as again:
+    with serve_columns(bank.all_columns, "client_id", tmp_path, salt_number(0), "18.1") as again:
         target = PostgresTarget(again.postgres, QUESTIONS)
         ask_into(Journal(path, few, SECRET, "the same"), target, limit=70)
         done = ask_into(Journal(path, few, SECRET, "the same"), target)

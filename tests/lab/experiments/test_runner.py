@@ -65,7 +65,8 @@ def test_a_killed_dask_worker_loses_nothing(tmp_path):
 
 def test_a_run_killed_at_any_moment_goes_on_and_ends_the_same(tmp_path):
     options = ["--n", "40,60", "--queries", "300,400,500", "--sigma", "2,4,8", "--trials", "40"]
-    command = [sys.executable, "-m", "countleak.cli", "sweep", *options, "--jobs", "2", "--json"]
+    words = ["lab", "sweep", *options, "--jobs", "2", "--json"]
+    command = [sys.executable, "-m", "countleak.cli", *words]
     whole = subprocess.run([*command, "--out", tmp_path / "whole"], capture_output=True, check=True)
     killed = subprocess.Popen(
         [*command, "--out", tmp_path / "cut"],

@@ -32,6 +32,10 @@ from countleak.errors import InputError, NoPrediction
 STEPS, TOLERANCE, DAMPING = 20_000, 1e-8, 0.7
 # A tau^2 at which less than one bit in 10^50 is wrong.
 EXACT = 1e-3
+# Where the closed form keeps its digits: noise in people, chances, people and answers.
+LEAST_SIGMA, MOST_SIGMA = 1e-3, 1e6
+LEAST_CHANCE = 1e-6
+MOST_PEOPLE, MOST_QUERIES = 10**9, 10**12
 # Noise variances under which half as many answers as people leave the recursion astray.
 NEARLY_EXACT = 1.0
 
@@ -57,9 +61,15 @@ SIGNS = Family("signs", 0.0, 1.0)
 
 def subsets_of(density: float) -> Family:
     """Random subsets that hold each person with probability ``density``."""
-    if not 0 < density < 1:
-        raise InputError(f"density is {density:g}; it must lie between 0 and 1")
+    _check_chance("density", density)
     return Family(f"subsets of density {density:g}", density, density * (1 - density))
+
+
+def _check_chance(name: str, chance: float) -> None:
+    if not LEAST_CHANCE <= chance <= 1 - LEAST_CHANCE:
+        raise InputError(
+            f"the {name} is {chance:g}; it must lie between 0 and 1, by {LEAST_CHANCE:g} or more"
+        )
 
 
 @dataclass(frozen=True)
@@ -77,8 +87,17 @@ class Attack:
             raise InputError(
                 f"{self.people} people and {self.queries} queries; there must be at least 2 and 1"
             )
-        if not 0 < self.prior < 1:
-            raise InputError(f"the prior is {self.prior:g}; it must lie between 0 and 1")
+        if self.people > MOST_PEOPLE or self.queries > MOST_QUERIES:
+            raise InputError(
+                f"{self.people} people and {self.queries} queries; the closed form goes up to "
+                f"{MOST_PEOPLE:.0e} and {MOST_QUERIES:.0e}"
+            )
+        _check_chance("prior", self.prior)
+        sigma = getattr(self.mechanism, "sigma", 1.0)
+        if not LEAST_SIGMA <= sigma <= MOST_SIGMA:
+            raise InputError(
+                f"sigma is {sigma:g}; the closed form holds from {LEAST_SIGMA:g} to {MOST_SIGMA:g}"
+            )
         if isinstance(self.mechanism, RoundedToBase) and self.mechanism.base > self.widest_base:
             raise NoPrediction(
                 f"rounding to {self.mechanism.base} leaves hardly any two counts of "
@@ -246,7 +265,8 @@ def predict(attack: Attack, decoder: Recursion) -> Prediction:
         tau2 += DAMPING * (new - tau2)
     raise NoPrediction(
         f"{decoder.name}: the recursion does not settle for {attack.queries} answers about "
-        f"{attack.people} people; plan with more queries or more noise, or run `countleak sweep`"
+        f"{attack.people} people; plan with more queries or more noise, or run "
+        "`countleak lab sweep`"
     )
 
 
@@ -260,7 +280,7 @@ def _too_few(name: str, attack: Attack) -> NoPrediction:
     return NoPrediction(
         f"{name}: {attack.queries} answers about {attack.people} people are met by many "
         "solutions alike, and which one comes out is the solver's choice; plan with more than "
-        "half as many queries as people, or run `countleak sweep`"
+        "half as many queries as people, or run `countleak lab sweep`"
     )
 
 

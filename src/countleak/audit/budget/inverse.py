@@ -9,7 +9,13 @@ from dataclasses import replace
 from math import exp, floor, log, sqrt
 
 from countleak.audit.budget.channel import posterior_accuracy
-from countleak.audit.budget.evolution import Attack, Recursion, predict
+from countleak.audit.budget.evolution import (
+    LEAST_SIGMA,
+    MOST_SIGMA,
+    Attack,
+    Recursion,
+    predict,
+)
 from countleak.audit.targets.simulated import (
     Gaussian,
     Laplace,
@@ -18,8 +24,8 @@ from countleak.audit.targets.simulated import (
 )
 from countleak.errors import InputError, NoPrediction
 
-MOST_QUERIES = 10**9
-LEAST_SIGMA, MOST_SIGMA = 1e-3, 1e6
+# What nobody asks: the search for a number of queries ends there.
+ENOUGH_QUERIES = 10**9
 
 
 def accuracy_at(advantage: float, baseline: float) -> float:
@@ -38,9 +44,9 @@ def queries_needed(attack: Attack, decoder: Recursion, target: float) -> int:
 
     first = 1
     while not reached(first):
-        if first >= MOST_QUERIES:
+        if first >= ENOUGH_QUERIES:
             raise NoPrediction(
-                f"{decoder.name} does not get {target:.1%} right with {MOST_QUERIES:.0e} queries"
+                f"{decoder.name} does not get {target:.1%} right with {ENOUGH_QUERIES:.0e} queries"
             )
         first *= 2
     low, high = first // 2, first
@@ -53,7 +59,7 @@ def queries_needed(attack: Attack, decoder: Recursion, target: float) -> int:
     if low and reached(low) is None:
         raise NoPrediction(
             f"{decoder.name} gets {target:.1%} right with {high} queries or fewer; of fewer "
-            f"nothing is known in closed form: plan with that number, or run `countleak sweep`"
+            f"nothing is known in closed form: plan with that number, or run `countleak lab sweep`"
         )
     return high
 

@@ -26,10 +26,12 @@ from countleak.audit.targets.simulated import (
     SimulatedDiffix,
     Uniform,
 )
-from countleak.errors import InputError
+from countleak.errors import InputError, NoPrediction
 
 # Points at which a density is integrated, and normal laws that make up a Laplace law.
 POINTS, LAYERS = 301, 32
+# Places a bounded error can take: the cost of the integral grows with their square.
+MOST_PLACES = 2001
 # The least V a density is looked at with: from less, nothing comes but certainty.
 LEAST = 1e-2
 # Standard deviations beyond which no normal law has anything left.
@@ -141,12 +143,14 @@ def _(mechanism: Laplace) -> Law:
 
 @law_of.register
 def _(mechanism: Uniform) -> Law:
+    _check_places(2 * mechanism.bound + 1)
     return _steps(np.arange(-mechanism.bound, mechanism.bound + 1), None)
 
 
 @law_of.register
 def _(mechanism: RoundedToBase) -> Law:
     base = mechanism.base
+    _check_places(base)
     if not mechanism.random:
         # Half of an even base goes up: a constant that all answers share, and nobody gains by.
         return _steps(np.arange(base) - (base - 1) / 2, None)
@@ -155,6 +159,14 @@ def _(mechanism: RoundedToBase) -> Law:
     moves = np.concatenate([-remainders, base - remainders])
     chances = np.concatenate([1 - remainders / base, remainders / base]) / base
     return _steps(moves[chances > 0], chances[chances > 0])
+
+
+def _check_places(places: int) -> None:
+    if places > MOST_PLACES:
+        raise NoPrediction(
+            f"an error of {places} values is too wide for the closed form; plan with one of at "
+            f"most {MOST_PLACES}, or with normal noise of the same variance"
+        )
 
 
 def _normal(variance: float) -> Law:

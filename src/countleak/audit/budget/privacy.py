@@ -12,7 +12,7 @@ as privacy loss distributions rounded to the safe side.
 """
 
 from collections.abc import Callable
-from math import exp, inf, isfinite, log, log1p, sqrt
+from math import exp, inf, log, log1p, sqrt
 from typing import Any
 
 from scipy.special import log_ndtr
@@ -22,6 +22,8 @@ from countleak.errors import InputError, MissingExtra
 
 # Steps into which one Laplace answer's greatest loss is cut: an error under 0.1% of epsilon.
 CUTS = 64
+# No epsilon that large promises anything.
+MOST_EPSILON = 1e6
 
 
 def epsilon_of(mechanism: Mechanism, queries: int, delta: float) -> float | None:
@@ -49,8 +51,10 @@ def sigma_for_epsilon(
     Missing for mechanisms that are never differentially private.
     """
     _check_delta(delta)
-    if not (isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon is {epsilon:g}; it must be a number above 0")
+    if not 0 < epsilon <= MOST_EPSILON:
+        raise InputError(
+            f"epsilon is {epsilon:g}; it must be a number above 0, and at most {MOST_EPSILON:g}"
+        )
     if isinstance(mechanism, Gaussian | SimulatedDiffix):
         logs = _bisect(lambda u: _log_delta(exp(u), epsilon) > log(delta), log(1e-9), log(1e9))
         return exp(logs) * sqrt(queries)

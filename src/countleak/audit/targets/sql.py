@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import are_integers
 from countleak.attack.secrets import Number, Secret
-from countleak.diffix.sql.align import snap
+from countleak.diffix.sql.statement import snap
 from countleak.errors import InputError
 
 if TYPE_CHECKING:

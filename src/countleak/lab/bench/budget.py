@@ -20,12 +20,13 @@ from countleak.attack.programs import Problem
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_queries
 from countleak.attack.solvers.interior import InteriorPoint
-from countleak.attack.solvers.squares import box_least_squares
+from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Answers
 from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack, Recursion, predict
 from countleak.audit.people import Condition, generated_census
 from countleak.audit.targets.simulated import SimulatedDiffix
 from countleak.errors import InputError
+from countleak.progress import Progress, silent
 
 PEOPLE = (50, 75, 100, 125, 150)
 A_PRIME = len(CONSTANTS) * len(SWEEP_EXPONENTS)
@@ -69,7 +70,7 @@ def measure_budget(
     suppression: bool = True,
     trials: int = 100,
     seed: int = 0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> list[Comparison]:
     """Compare prediction and simulation at every point with 1.5 queries a person or more."""
     if unknown := set(decoders) - set(SIMULATED):
@@ -192,7 +193,10 @@ def _least_squares(
 ) -> list[NDArray[np.int8]]:
     # The triangle of the queries has the same least squares and far fewer rows.
     Q, R = np.linalg.qr(asked.matrix.astype(np.float64))
-    found = [box_least_squares(R, Q.T @ each.suppressed_as(0).values) for each in answers]
+    found = [
+        box_least_squares(NormalEquations.of(R, Q.T @ each.suppressed_as(0).values))
+        for each in answers
+    ]
     return [(each.x >= 0.5).astype(np.int8) for each in found]
 
 

@@ -1,6 +1,6 @@
 """All values of a categorical secret decoded together, beside one program or posterior a value."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,10 @@ from countleak.attack.queries.subsets import random_subsets
 from countleak.audit.people import STATUS_SHARES, Condition, generated_bank
 from countleak.audit.run import ask
 from countleak.audit.targets.simulated import Simulated, SimulatedDiffix
+from countleak.progress import Progress, silent
 
 JOINT, SEPARATE, PAPER = "together", "a posterior a value", "the paper's LP a value"
 SURE = 0.95
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def measure_categories(
     trials: int = 20,
     suppression: bool = False,
     seed: int = 0,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> list[Row]:
     """The loan statuses of ``people`` clients, a fresh bank and fresh queries a trial."""
     rows: list[Row] = []

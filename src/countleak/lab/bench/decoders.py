@@ -29,6 +29,7 @@ from countleak.audit.scores import calibration
 from countleak.audit.targets.simulated import Gaussian
 from countleak.errors import InputError, NoPrediction
 from countleak.lab.bench.worlds import Setting
+from countleak.progress import Progress, silent
 
 SURE = 0.95
 
@@ -121,7 +122,7 @@ def compare(
     suite: Suite,
     trials: int,
     jobs: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Iterator[dict[str, Any]]:
     """A record for each setting and decoder, over ``trials`` worlds that all decoders share."""
     if trials < 2:

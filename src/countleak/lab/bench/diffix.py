@@ -2,7 +2,6 @@
 
 import resource
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -15,6 +14,7 @@ from countleak.audit.targets.diffix import Diffix
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
 from countleak.diffix.salt import Salt
+from countleak.progress import Progress, silent
 
 SALT = Salt(b"the salt of a measurement")
 
@@ -41,9 +41,7 @@ def measure_attack(primes: int = 25) -> Timing:
     return Timing(len(bank), "digit queries of the attack", len(queries), seconds, _peak())
 
 
-def measure_many(
-    rows: int, threads: int = 2, progress: Callable[[int, int], None] = lambda done, total: None
-) -> list[Timing]:
+def measure_many(rows: int, threads: int = 2, progress: Progress = silent) -> list[Timing]:
     """Questions over a table of ``rows`` invented people, each asked three times, the median."""
     rng = np.random.default_rng(rows)
     columns = {

@@ -6,7 +6,7 @@ with the same decoder and the same rule for stopping; and again from other first
 is one system's saving.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -27,6 +27,7 @@ from countleak.audit.targets.diffix import Diffix
 from countleak.audit.targets.recorded import Recorded
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError
+from countleak.progress import Progress, silent
 
 CONDITION = Condition("status", "=", "C")
 RANDOM = "random"
@@ -91,7 +92,7 @@ def measure_questions(
     most: int = 1600,
     primes: int = 25,
     jobs: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> list[Curve]:
     """The curves of every order for every range and salt; answers are kept in ``folder``."""
     if salts < 2:

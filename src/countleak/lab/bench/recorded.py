@@ -1,6 +1,6 @@
 """How many of Diffix's recorded answers each decoder needs, with nothing known of the truth."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from countleak.attack.transcript import Answers
 from countleak.audit.scores import calibration
 from countleak.audit.targets.recorded import RecordedRange, read_ranges
 from countleak.lab.bench.decoders import DECODERS, SURE, queries_needed
+from countleak.progress import Progress, silent
 
 SIZES = (750, 900, 1050, 1200, 1350, 1500, 1650, 1800, 2000, 2200, 2500)
 COMPARED = ("lp", "ls", "auto")
@@ -23,7 +24,7 @@ def compare_recorded(
     folder: Path,
     repeats: int,
     jobs: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
     sizes: Sequence[int] = SIZES,
     decoders: Sequence[str] = COMPARED,
 ) -> Iterator[dict[str, Any]]:

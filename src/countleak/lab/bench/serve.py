@@ -13,13 +13,14 @@ import numpy as np
 from countleak.attack.queries.arithmetic import numeric_server
 from countleak.attack.queries.digits import digit_queries
 from countleak.audit.people import Condition, People, generated_bank
-from countleak.audit.serving import DATABASE, TABLE, serve_people
 from countleak.audit.targets.counts import Counts
 from countleak.audit.targets.diffix import Diffix
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.several import Line
 from countleak.diffix.salt import Salt
+from countleak.diffix.server.background import DATABASE, TABLE, serve_columns
+from countleak.progress import Progress
 
 SALT = Salt(b"the salt of a measurement")
 RELEASE = "18.1"
@@ -39,9 +40,7 @@ class Throughput:
     p99: float
 
 
-def measure(
-    queries: int, connections: Sequence[int], progress: Callable[[int, int], None]
-) -> list[Throughput]:
+def measure(queries: int, connections: Sequence[int], progress: Progress) -> list[Throughput]:
     """The attack's first ``queries``, put to each system over each number of connections."""
     bank, condition = generated_bank(7), Condition("status", "=", "C")
     people = bank.between(2000, 2999)
@@ -54,7 +53,8 @@ def measure(
     found: list[Throughput] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="countleak-")))
-        served = stack.enter_context(serve_people(bank, folder, SALT, RELEASE))
+        columns = {bank.id_column: bank.ids, **bank.columns}
+        served = stack.enter_context(serve_columns(columns, bank.id_column, folder, SALT, RELEASE))
         plain = stack.enter_context(_plain_server(bank))
         diffix = Diffix(bank, condition, RELEASE, SALT)
         systems: list[tuple[str, Callable[[], Line], Sequence[int]]] = [

@@ -1,4 +1,4 @@
-"""Time from problem to certified solution, our solver beside every other a user might pick."""
+"""Time from problem to certified solution, of our solver and of every other a user might pick."""
 
 import subprocess
 import sys
@@ -15,6 +15,7 @@ from countleak.attack.solvers.interior import InteriorPoint
 from countleak.errors import SolverError
 from countleak.lab.bench.instances import SIGMA, instance
 from countleak.lab.bench.peers import PEERS, Peer, using_threads
+from countleak.progress import Progress, silent
 
 PAPER_SIZES = ((50, 500), (100, 2550), (142, 3500))
 PILOT = (100, 1000)
@@ -25,7 +26,7 @@ OURS = "countleak interior point"
 
 @dataclass(frozen=True)
 class Row:
-    """What one solver did at one size: the median time, and the worst gap it left."""
+    """One solver at one size: its median time and worst gap."""
 
     n: int
     m: int
@@ -38,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times faster ours was than the best library at one size."""
+    """How many times faster our solver was than the best library at one size."""
 
     n: int
     m: int
@@ -64,13 +65,13 @@ def measure(
     threads: Sequence[int] = (1,),
     seed: int = 0,
     limit: float = 60.0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Measurement:
     """Time every solver on the same fresh instances, one after the other on each.
 
     A peer expected to take longer than ``limit`` seconds at a size is left out there.
     """
-    found: list[Row] = []
+    measured: list[Row] = []
     remarks = [f"{p.name}: not installed (extra `bench`)" for p in PEERS if not p.installed]
     peers = [peer for peer in PEERS if peer.installed]
     # A small pilot says what to expect of each peer at the first size, and loads every library.
@@ -98,10 +99,10 @@ def measure(
                     _race(problem, contestants, runs, limit, [seed, repeat])
             for name, timed in runs.items():
                 seconds, gaps = zip(*timed, strict=True)
-                found.append(Row(n, m, name, count, median(seconds), max(gaps), len(timed)))
+                measured.append(Row(n, m, name, count, median(seconds), max(gaps), len(timed)))
                 last[name] = (n * m, max(seconds))
     progress(total, total)
-    return Measurement(tuple(found), tuple(_ratios(found)), tuple(remarks))
+    return Measurement(tuple(measured), tuple(_ratios(measured)), tuple(remarks))
 
 
 def _race(
@@ -111,7 +112,7 @@ def _race(
     limit: float,
     seed: list[int],
 ) -> None:
-    """Let every contestant solve the problem, in random order, and note its time and gap."""
+    """Let every contestant solve the problem, in random order, and record its time and gap."""
     for name in map(str, np.random.default_rng(seed).permutation(sorted(contestants))):
         spent = sum(seconds for seconds, _ in runs[name])
         if not runs[name] or spent + runs[name][-1][0] <= limit:
@@ -163,7 +164,7 @@ def growth(rows: Sequence[Row], solver: str, threads: int = 1) -> float | None:
 
 @dataclass(frozen=True)
 class Batch:
-    """Milliseconds a problem for many answer vectors to one set of queries."""
+    """Milliseconds per problem for many answer vectors to one set of queries."""
 
     n: int
     m: int

@@ -1,13 +1,14 @@
 """What a trial of a sweep costs beyond its solver, and how that scales over cores."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 from countleak.lab.experiments.runner import Runner
 from countleak.lab.experiments.trials import Setting, grid
+from countleak.progress import Progress, silent
 
 MANY = 100_000_000
 
@@ -31,7 +32,7 @@ def measure_scaling(
     n: int = 100,
     queries: int = 2550,
     trials: int = 1400,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> list[Scaling]:
     """Run the same DMT trials on each number of cores, every one from an empty store."""
     wanted = grid(n=n, queries=queries, sigma=(2.0, 4.0, 8.0), number=range(-(-trials // 3)))

@@ -7,12 +7,11 @@ from typing import Any
 
 from countleak.attack.queries.arithmetic import Arithmetic, Float64
 from countleak.attack.solvers import Solver
-from countleak.attack.solvers.auto import Auto
+from countleak.attack.solvers.auto import AutoSolver
 from countleak.errors import InputError
 from countleak.lab.experiments.runner import Runner
 from countleak.lab.experiments.trials import Setting
-
-Progress = Callable[[int, int], None]
+from countleak.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Settings:
     data: Path | None = None
     seed: int = 0
     arithmetic: Arithmetic = field(default_factory=Float64)
-    solver: Solver = field(default_factory=Auto)
+    solver: Solver = field(default_factory=AutoSolver)
     sound: bool = False
     postgres: str | None = None
     runner: Runner = field(default_factory=lambda: Runner(Path("runs")))

@@ -1,4 +1,4 @@
-"""Everything `countleak reproduce` can run, in the order of the paper, and what goes beyond it."""
+"""What `countleak lab reproduce` can run, in the order of the paper, and what goes beyond it."""
 
 from countleak.lab.experiments import (
     beyond,

@@ -1,7 +1,7 @@
 """Runs trials: on the cores here, or on a cluster through joblib, and stores them as they come."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from countleak.attack.solvers.interior import warm_up
 from countleak.errors import InputError, MissingExtra
 from countleak.lab.experiments.store import Store
 from countleak.lab.experiments.trials import Setting, Trial, batches, record_key, run_batch
+from countleak.progress import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Runner:
         self,
         trials: Sequence[Trial],
         setting: Setting,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: Progress = silent,
     ) -> list[Mapping[str, Any]]:
         """The records of all trials, in their order; those stored before are not run again."""
         with closing(Store(self.folder / "trials.jsonl")) as store:
@@ -48,7 +49,7 @@ class Runner:
         trials: Sequence[Trial],
         setting: Setting,
         store: Store,
-        progress: Callable[[int, int], None],
+        progress: Progress,
     ) -> list[Mapping[str, Any]]:
         open_ = [trial for trial in trials if record_key(trial, setting) not in store.records]
         done = len(trials) - len(open_)

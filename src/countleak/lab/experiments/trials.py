@@ -39,7 +39,6 @@ from countleak.audit.run import ask
 from countleak.audit.scores import score
 from countleak.audit.targets.recorded import people_files, read_census, read_presence
 from countleak.audit.targets.simulated import (
-    Uniform,
     Gaussian,
     Laplace,
     Mechanism,
@@ -47,6 +46,7 @@ from countleak.audit.targets.simulated import (
     Simulated,
     SimulatedDiffix,
     TwoSubsets,
+    Uniform,
 )
 from countleak.errors import InputError, SolverError
 
@@ -59,6 +59,8 @@ WORLDS = ("census", "presence")
 CANDIDATES = np.arange(2500, 2601)
 PRESENT = 12
 CENSUS = 5000
+# What fits in memory, and noise that leaves answers that could be counts.
+MOST_QUERIES, MOST_SIGMA = 10**6, 1e6
 # Raised when a change makes trials come out differently, so that stored ones are not mixed in.
 RESULTS = 1
 
@@ -97,10 +99,10 @@ class Trial:
                 raise InputError(
                     f"there is no {name} {getattr(self, name)!r}; choose {', '.join(allowed)}"
                 )
-        if not 2 <= self.n <= CENSUS or self.queries < 1:
+        if not 2 <= self.n <= CENSUS or not 1 <= self.queries <= MOST_QUERIES:
             raise InputError(
-                f"n is {self.n} and queries {self.queries}; n must lie in 2-{CENSUS}, queries be 1 "
-                "or more"
+                f"n is {self.n} and queries {self.queries}; n must lie in 2-{CENSUS}, queries in "
+                f"1-{MOST_QUERIES}"
             )
         if self.world == "presence" and self.n != CANDIDATES.size:
             raise InputError(
@@ -112,9 +114,10 @@ class Trial:
             raise InputError(
                 "DiNi's bound is in sigmas of a direct answer; leave sign_noise direct"
             )
-        if not 0 < self.sigma < inf or not 0 <= self.multiplier < inf:
+        if not 0 < self.sigma <= MOST_SIGMA or not 0 <= self.multiplier < inf:
             raise InputError(
-                f"sigma {self.sigma:g} must be above 0, B {self.multiplier:g} not below"
+                f"sigma {self.sigma:g} must be above 0 and at most {MOST_SIGMA:g}, "
+                f"B {self.multiplier:g} not below"
             )
 
     @property
