@@ -171,18 +171,6 @@ def test_a_killed_journal_resumes_where_it_stopped_and_looking_changes_nothing(t
     assert len(read_transcript(path, QUERIES)) == 5
 
 
-def test_opening_a_journal_changes_nothing(tmp_path):
-    book = Journal(str(tmp_path / "new.jsonl"), QUERIES, "a system")
-    assert book.open_queries().size == 5
-    assert not list(tmp_path.iterdir())
-    path = journal(tmp_path, FIRST)
-    with path.open("a") as file:
-        file.write('{"query":1,"ans')
-    torn = path.read_bytes()
-    Journal(path, QUERIES, "a system")
-    assert path.read_bytes() == torn
-
-
 def test_a_partial_journal_is_refused_unless_asked_for(tmp_path):
     path = journal(tmp_path, FIRST)
     with pytest.raises(InputError, match="2 answers to 5 questions"):

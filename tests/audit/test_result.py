@@ -120,7 +120,7 @@ def test_without_the_truth_there_is_no_success_rate():
     assert result.advantage is None
     assert "no success rate can be given" in str(result)
     assert "recovered" not in str(result)
-    assert f"{percent(result.confidence)} of the guesses are expected to be right" in str(result)
+    assert f"{percent(result.confidence)} of the guesses should be right" in str(result)
     assert (result.guess.values == (SEX == "m")).mean() > 0.9
 
 

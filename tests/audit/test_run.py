@@ -160,13 +160,16 @@ def test_asking_in_steps_resumes_from_its_journal(tmp_path):
     assert list(ask_in_steps(QUERIES, Failing(system, 0), SECRET, asking, journal()))
 
 
-def test_what_is_proven_counts_as_sure_and_all_else_as_open():
+def test_without_probabilities_nothing_is_expected_unless_all_is_proven():
     values = np.array([1, 0, 1, 1], dtype=np.int8)
     everyone, basis = np.ones(4, np.bool_), Basis(decoder="by hand")
     guess = Guess(np.arange(4), values, everyone, basis, margin=np.full(4, 0.9))
     proven = replace(guess, proven=np.array([True, True, False, False]))
-    assert proven.expected_right == 0.75
-    assert guess.expected_right == 0.5
+    assert proven.expected_right is None
+    assert guess.expected_right is None
+    assert replace(guess, proven=everyone).expected_right == 1.0
+    chances = replace(guess, probability=np.array([0.9, 0.2, 0.7, 1.0]))
+    assert chances.expected_right == pytest.approx((0.9 + 0.8 + 0.7 + 1.0) / 4)
     assert not guess.proven.any()
 
 
