@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import countleak as cl
 from countleak.attack.queries.arithmetic import numeric_server
+from countleak.audit.people import People, generated_bank
+from countleak.audit.targets.recorded import RecordedRange, read_ranges
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +20,8 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def recorded(shared) -> dict[str, cl.targets.recorded.RecordedRange]:
-    return {r.name: r for r in cl.read_ranges(shared / "data" / "cohen-nissim")}
+def recorded(shared) -> dict[str, RecordedRange]:
+    return {r.name: r for r in read_ranges(shared / "data" / "cohen-nissim")}
 
 
 @pytest.fixture(scope="session")
@@ -37,5 +38,5 @@ def psql() -> Path:
 
 
 @pytest.fixture(scope="session")
-def bank() -> cl.People:
-    return cl.generated_bank(seed=7)
+def bank() -> People:
+    return generated_bank(seed=7)

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 # No noise is smaller than that of rounding to whole people.
 ROUNDING_SD = 0.3
+# Hears how many of how many steps are done.
+Progress = Callable[[int, int], None]
+
+
+def silent(done: int, total: int) -> None:
+    """A Progress that reports nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +100,7 @@ def audit(
     queries: "Queries | int | None" = None,
     asking: Asking | None = None,
     keeping: Keeping | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> "AuditResult":
     """Ask a target about people, decode its answers, and compare with the truth where it is known.
 
@@ -173,7 +179,7 @@ def ask(queries: "Queries", target: "Target", secret: "Secret | None" = None) ->
 def ask_into(
     journal: "Journal",
     target: "Target",
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
     limit: int | None = None,
 ) -> "Transcript":
     """The same, kept in a journal as answers come in; resumes where the journal stopped.
@@ -197,18 +203,20 @@ def ask_in_steps(
     secret: "Secret",
     asking: Asking | None = None,
     journal: "Journal | None" = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
+    decoder: "Decoder | None" = None,
 ) -> Iterator[Step]:
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
     The last step has ``reached`` the wanted confidence or had nothing more to ask. A ``journal``
-    of the pool keeps the answers; those it holds already are not asked again.
+    of the pool keeps the answers; those it holds already are not asked again. The ``decoder`` is
+    the secret's own unless given.
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.transcript import Answers, Transcript
 
     asking = asking or Asking()
-    decoder = decoder_for(secret, asking.seed)
+    decoder = decoder or decoder_for(secret, asking.seed)
     answers = Answers.join([]) if journal is None else journal.answers
     count = len(pool) * len(secret.conditions)
     most = min(count, asking.most or count)

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from countleak.audit.scores import Score
-from countleak.lab.experiments import Progress as Report
+from countleak.audit.run import Progress as Report
 
 
 def say(text: str) -> None:

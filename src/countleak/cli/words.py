@@ -85,7 +85,7 @@ RunFolder = Annotated[
 Jobs = Annotated[int, typer.Option(help="Cores to use (-1: all).")]
 Cluster = Annotated[
     str | None,
-    typer.Option(help="A Dask scheduler (tcp://host:8786), `local:2`, or Ray (ray://host:10001)."),
+    typer.Option(help="A Dask scheduler (tcp://host:8786), or `local:2`."),
 ]
 SolverWord = Annotated[
     str,

@@ -3,7 +3,7 @@ from contextlib import closing
 import duckdb
 import pytest
 
-from countleak import InputError
+from countleak.errors import InputError
 from countleak.lab.experiments.store import Store
 
 RECORD = {
@@ -34,6 +34,15 @@ def test_a_store_has_one_writer_at_a_time(tmp_path):
     with closing(Store(path)), pytest.raises(InputError, match="another run is writing there"):
         Store(path)
     Store(path).close()
+
+
+def test_a_store_without_trials_leaves_nothing_behind(tmp_path):
+    Store(tmp_path / "new" / "runs" / "trials.jsonl").close()
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "trials.jsonl").write_text("notes\n")
+    with pytest.raises(InputError, match="not JSON"):
+        Store(tmp_path / "trials.jsonl")
+    assert (tmp_path / "trials.jsonl").read_text() == "notes\n"
 
 
 def test_what_is_no_trial_is_reported_by_line(tmp_path):

@@ -13,7 +13,7 @@ from countleak.attack.queries import Queries
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.queries.tables import random_tables, table_queries
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.simulated import Uniform, SimulatedDiffix
+from countleak.audit.targets.simulated import SimulatedDiffix, Uniform
 
 SHARE_WRONG, WRONG_BY = 0.05, 50
 SHARE_NOISY, NOISIER = 0.4, 2.0

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from countleak.lab.experiments import Experiment, Outcome, Progress, Settings
+from countleak.audit.run import Progress
+from countleak.lab.experiments import Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import cells
 from countleak.lab.experiments.trials import Trial, grid
 
@@ -71,7 +72,7 @@ EXPERIMENTS = (
     ),
     _experiment(
         "suppression",
-        "Says nothing of this: what does holding back low counts cost the attacker? (12 of 101)",
+        "Says nothing of this: what does suppressing low counts cost the attacker? (12 of 101)",
         _suppression,
         ("sigma", "queries", "suppression"),
     ),

@@ -1,6 +1,7 @@
 """When the program of Dinur and Nissim has a solution at all: the bound against the queries."""
 
-from countleak.lab.experiments import Experiment, Outcome, Progress, Settings
+from countleak.audit.run import Progress
+from countleak.lab.experiments import Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import cells
 from countleak.lab.experiments.trials import grid
 

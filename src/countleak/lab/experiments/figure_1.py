@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from countleak.lab.experiments import Claim, Experiment, Outcome, Progress, Settings
+from countleak.audit.run import Progress
+from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import Cell, cells, first_above, first_below, pick
 from countleak.lab.experiments.trials import Trial, grid
 

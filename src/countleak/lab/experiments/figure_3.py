@@ -2,7 +2,8 @@
 
 from itertools import pairwise
 
-from countleak.lab.experiments import Claim, Experiment, Outcome, Progress, Settings
+from countleak.audit.run import Progress
+from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import Cell, cells, pick
 from countleak.lab.experiments.figure_1 import QUERIES, SIGMAS, WIDE_SIGMAS
 from countleak.lab.experiments.trials import Trial, grid
@@ -92,7 +93,7 @@ def claims(found: list[Cell]) -> tuple[Claim, ...]:
     )
 
 
-FEW = "the paper's share rests on 10 trials a point"
+FEW = "the paper's share rests on 10 trials per point"
 
 
 def _infeasible(cell: Cell) -> str:

@@ -1,4 +1,4 @@
-"""Why the last range failed: who is meant by a query depends on who computes it."""
+"""Why the last range failed: whom a query counts depends on who computes it."""
 
 from contextlib import ExitStack
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from countleak.attack.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
 from countleak.attack.queries.digits import fragile
+from countleak.audit.run import Progress
 from countleak.audit.targets.recorded import read_ranges
-from countleak.lab.experiments import Experiment, Outcome, Progress, Settings
+from countleak.lab.experiments import Experiment, Outcome, Settings
 from countleak.lab.experiments.table_1 import residual_at
 
 
 def run(settings: Settings, progress: Progress) -> Outcome:
     """Residual SD by exponent at the truth, for the highest range, in three arithmetics."""
     recorded = read_ranges(settings.required_data("precision"))[-1]
-    answers, ids = recorded.log.answers(), recorded.people.ids
     with ExitStack() as stack:
         given = settings.arithmetic
         numeric = given if isinstance(given, Numeric) else None
@@ -23,11 +23,12 @@ def run(settings: Settings, progress: Progress) -> Outcome:
         residuals = {}
         for done, arithmetic in enumerate(arithmetics):
             progress(done, len(arithmetics))
-            queries = recorded.log.queries(ids, arithmetic)
-            residuals[arithmetic.name] = residual_at(recorded.secret, queries, answers)
+            transcript = recorded.log.transcript(recorded.people.ids, arithmetic)
+            residuals[arithmetic.name] = residual_at(recorded.secret, transcript)
     progress(len(arithmetics), len(arithmetics))
-    exponents = queries.parameters["exponent"][answers.released]
-    broken = fragile(queries)[answers.released]
+    queries = transcript.queries
+    exponents = queries.parameters["exponent"][transcript.released]
+    broken = fragile(queries)[transcript.released]
     records = [
         {
             "exponent": float(exponent),

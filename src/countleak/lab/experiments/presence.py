@@ -1,6 +1,7 @@
 """Who is in the table at all: 101 candidate ids, 12 present, no knowledge of the ids needed."""
 
-from countleak.lab.experiments import Claim, Experiment, Outcome, Progress, Settings
+from countleak.audit.run import Progress
+from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.trials import grid
 
 TRIALS = 10
