@@ -2,7 +2,6 @@
 
 import resource
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from countleak.attack.queries.digits import digit_queries
 from countleak.audit.people import generated_bank
-from countleak.audit.run import ask
+from countleak.audit.run import Progress, ask, silent
 from countleak.audit.targets.diffix import Diffix
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
@@ -41,9 +40,7 @@ def measure_attack(primes: int = 25) -> Timing:
     return Timing(len(bank), "digit queries of the attack", len(queries), seconds, _peak())
 
 
-def measure_many(
-    rows: int, threads: int = 2, progress: Callable[[int, int], None] = lambda done, total: None
-) -> list[Timing]:
+def measure_many(rows: int, threads: int = 2, progress: Progress = silent) -> list[Timing]:
     """Questions over a table of ``rows`` invented people, each asked three times, the median."""
     rng = np.random.default_rng(rows)
     columns = {
@@ -58,7 +55,7 @@ def measure_many(
     database = Duck.of_columns(columns, SALT, table="loans", user="client_id", threads=threads)
     loaded = perf_counter() - begin
     engine = Engine(database, release_of("18.1"), SALT)
-    found = [Timing(rows, "loading, with all hashes", 1, loaded, _peak())]
+    timings = [Timing(rows, "loading, with all hashes", 1, loaded, _peak())]
     digits = "floor(10 * pow((client_id * 2),0.7) + 0.5) = floor(10 * pow((client_id * 2), 0.7))"
     questions = [
         f"SELECT count(DISTINCT client_id) FROM loans WHERE {digits} AND kind = 2 "
@@ -74,9 +71,9 @@ def measure_many(
             begin = perf_counter()
             engine.ask(question)
             seconds.append(perf_counter() - begin)
-        found.append(Timing(rows, question, 3, float(np.median(seconds)), _peak()))
+        timings.append(Timing(rows, question, 3, float(np.median(seconds)), _peak()))
     progress(len(questions), len(questions))
-    return found
+    return timings
 
 
 def _peak() -> float:

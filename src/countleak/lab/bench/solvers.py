@@ -11,13 +11,17 @@ from time import perf_counter
 import numpy as np
 
 from countleak.attack.programs import Bracket, Problem, Solution, certify
+from countleak.attack.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_queries
+from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.solvers.interior import InteriorPoint
-from countleak.errors import SolverError
-from countleak.lab.bench.instances import SIGMA, instance
+from countleak.audit.people import generated_census
+from countleak.audit.run import Progress, silent
+from countleak.errors import InputError, SolverError
 from countleak.lab.bench.peers import PEERS, Peer, using_threads
 
 PAPER_SIZES = ((50, 500), (100, 2550), (142, 3500))
 PILOT = (100, 1000)
+SIGMA = 4.0
 # A library whose gap is larger has not solved the program, and its time does not count.
 SOLVED = 1e-6
 OURS = "countleak interior point"
@@ -56,6 +60,24 @@ class Measurement:
     remarks: tuple[str, ...]
 
 
+def instance(rows: str, n: int, m: int, seed: tuple[int, ...]) -> Problem:
+    """A program as the paper's simulations draw it: n bits, m queries, rounded noise of SD 4.
+
+    ``rows`` are `random` or `digits`.
+    """
+    rng = np.random.default_rng(seed)
+    ids = generated_census(max(n, 2)).ids[:n]
+    if rows == "random":
+        matrix = random_subsets(ids, m, rng).matrix
+    elif rows == "digits":
+        primes = -(-m // (len(CONSTANTS) * len(SWEEP_EXPONENTS)))
+        matrix = digit_queries(ids, primes=primes, exponents=SWEEP_EXPONENTS).matrix[:m]
+    else:
+        raise InputError(f"there are no rows {rows!r}; choose random or digits")
+    noise = np.round(rng.normal(0.0, SIGMA, m))
+    return Problem(matrix, matrix @ rng.integers(0, 2, n) + noise)
+
+
 def measure(
     sizes: Sequence[tuple[int, int]],
     *,
@@ -64,7 +86,7 @@ def measure(
     threads: Sequence[int] = (1,),
     seed: int = 0,
     limit: float = 60.0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Measurement:
     """Time every solver on the same fresh instances, one after the other on each.
 
@@ -163,7 +185,7 @@ def growth(rows: Sequence[Row], solver: str, threads: int = 1) -> float | None:
 
 @dataclass(frozen=True)
 class Batch:
-    """Milliseconds a problem for many answer vectors to one set of queries."""
+    """Milliseconds per problem for many answer vectors to one set of queries."""
 
     n: int
     m: int
@@ -197,7 +219,8 @@ def measure_batch(n: int, m: int, answers: int, threads: int, seed: int = 0) -> 
 
 FIRST_CALL = """
 import numpy
-from countleak import InteriorPoint, Problem
+from countleak.attack.programs import Problem
+from countleak.attack.solvers.interior import InteriorPoint
 A = numpy.random.default_rng(0).integers(0, 2, (500, 50), dtype=numpy.int8)
 InteriorPoint().solve(Problem(A, A @ numpy.ones(50)))
 """
