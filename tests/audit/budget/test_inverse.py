@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from countleak import Gaussian, InputError, Laplace, RoundedToBase, SimulatedDiffix
 from countleak.audit.budget.evolution import DECODERS, SIGNS, Attack, genie_bound, predict
 from countleak.audit.budget.inverse import (
     accuracy_at,
@@ -13,7 +12,8 @@ from countleak.audit.budget.inverse import (
     sigma_for,
     sigma_needed,
 )
-from countleak.errors import NoPrediction
+from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
+from countleak.errors import InputError, NoPrediction
 
 LP, LS, BAYES = DECODERS
 ATTACKS = [

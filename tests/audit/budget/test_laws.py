@@ -3,16 +3,16 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
-from countleak import (
-    Uniform,
+from countleak.audit.budget.laws import law_of
+from countleak.audit.targets.simulated import (
     Gaussian,
-    InputError,
     Laplace,
     RoundedToBase,
     SimulatedDiffix,
     TwoSubsets,
+    Uniform,
 )
-from countleak.audit.budget.laws import law_of
+from countleak.errors import InputError
 
 MECHANISMS = [
     Gaussian(3.0),

@@ -30,6 +30,12 @@ from countleak.audit.targets.simulated import Mechanism, RoundedToBase
 from countleak.errors import InputError, NoPrediction
 
 STEPS, TOLERANCE, DAMPING = 20_000, 1e-8, 0.7
+# Where the closed form keeps its digits: noise in people, chances, people and answers.
+LEAST_SIGMA, MOST_SIGMA = 1e-3, 1e6
+LEAST_CHANCE = 1e-6
+MOST_PEOPLE, MOST_QUERIES = 10**9, 10**12
+# A share of undecided people per answer below which lp is as with none undecided.
+LEAST_KAPPA = 1e-4
 # A tau^2 at which less than one bit in 10^50 is wrong.
 EXACT = 1e-3
 # Noise variances under which half as many answers as people leave the recursion astray.
@@ -57,9 +63,26 @@ SIGNS = Family("signs", 0.0, 1.0)
 
 def subsets_of(density: float) -> Family:
     """Random subsets that hold each person with probability ``density``."""
-    if not 0 < density < 1:
-        raise InputError(f"density is {density:g}; it must lie between 0 and 1")
+    _check_chance("density", density)
     return Family(f"subsets of density {density:g}", density, density * (1 - density))
+
+
+def _check_chance(name: str, chance: float) -> None:
+    if not LEAST_CHANCE <= chance <= 1 - LEAST_CHANCE:
+        raise InputError(
+            f"the {name} is {chance:g}; it must lie between 0 and 1, by {LEAST_CHANCE:g} or more"
+        )
+
+
+def check_answers(mechanism: Mechanism, queries: int) -> None:
+    """Raise unless the closed forms keep their digits for so many answers with such noise."""
+    if not 1 <= queries <= MOST_QUERIES:
+        raise InputError(f"the closed form holds for 1 to {MOST_QUERIES:.0e} queries; plan fewer")
+    sigma = getattr(mechanism, "sigma", 1.0)
+    if not LEAST_SIGMA <= sigma <= MOST_SIGMA:
+        raise InputError(
+            f"sigma is {sigma:g}; the closed form holds from {LEAST_SIGMA:g} to {MOST_SIGMA:g}"
+        )
 
 
 @dataclass(frozen=True)
@@ -77,8 +100,12 @@ class Attack:
             raise InputError(
                 f"{self.people} people and {self.queries} queries; there must be at least 2 and 1"
             )
-        if not 0 < self.prior < 1:
-            raise InputError(f"the prior is {self.prior:g}; it must lie between 0 and 1")
+        if self.people > MOST_PEOPLE:
+            raise InputError(
+                f"the closed form holds for up to {MOST_PEOPLE:.0e} people; plan so many"
+            )
+        check_answers(self.mechanism, self.queries)
+        _check_chance("prior", self.prior)
         if isinstance(self.mechanism, RoundedToBase) and self.mechanism.base > self.widest_base:
             raise NoPrediction(
                 f"rounding to {self.mechanism.base} leaves hardly any two counts of "
@@ -103,7 +130,7 @@ class Attack:
 
     @property
     def pinned(self) -> bool:
-        """Whether the answers tell the total."""
+        """Whether the answers reveal the total."""
         return self.family.mean != 0
 
     @property
@@ -173,7 +200,7 @@ class LeastAbsolute:
     def step(self, attack: Attack, tau2: float) -> float:
         n, m, v = attack.people, attack.queries, attack.family.variance
         seen = boxed(sqrt(tau2), attack.prior, attack.pinned)
-        kappa = n / m * seen.inside
+        kappa = max(n / m * seen.inside, LEAST_KAPPA)
         if kappa >= 1:
             return inf
         V = n * v * seen.error
@@ -246,7 +273,8 @@ def predict(attack: Attack, decoder: Recursion) -> Prediction:
         tau2 += DAMPING * (new - tau2)
     raise NoPrediction(
         f"{decoder.name}: the recursion does not settle for {attack.queries} answers about "
-        f"{attack.people} people; plan with more queries or more noise, or run `countleak sweep`"
+        f"{attack.people} people; plan with more queries or more noise, or run "
+        "`countleak lab sweep`"
     )
 
 
@@ -260,7 +288,7 @@ def _too_few(name: str, attack: Attack) -> NoPrediction:
     return NoPrediction(
         f"{name}: {attack.queries} answers about {attack.people} people are met by many "
         "solutions alike, and which one comes out is the solver's choice; plan with more than "
-        "half as many queries as people, or run `countleak sweep`"
+        "half as many queries as people, or run `countleak lab sweep`"
     )
 
 
