@@ -84,7 +84,7 @@ def test_a_run_killed_at_any_moment_is_resumed_and_ends_the_same(tmp_path):
     keys = [line.split('"key":"')[1][:16] for line in path.read_text().splitlines()[1:]]
     assert len(keys) == len(set(keys)) == 720
     numbers = [
-        {k: v for k, v in row.items() if k != "ms_a_program"}
+        {k: v for k, v in row.items() if k != "ms_per_program"}
         for text in (whole.stdout, again.stdout)
         for row in json.loads(text)["rows"]
     ]

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from time import perf_counter
-from typing import Any
 
 import highspy
 import numpy as np
@@ -183,10 +182,10 @@ def versions() -> dict[str, str]:
     """The version of every library measured."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found: dict[str, Any] = {}
+    installed: dict[str, str] = {}
     for package in ("highspy", "scipy", "clarabel", "cvxpy", "piqp", "numpy", "numba"):
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            installed[package] = "not installed"
+    return installed

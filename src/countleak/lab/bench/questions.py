@@ -172,7 +172,7 @@ def savings(curves: Sequence[Curve]) -> Iterator[Saving]:
         salts = sorted({c.salt for c in curves if c.ids == ids})
         for order in dict.fromkeys(c.order for c in curves if c.order != RANDOM):
             for what, level in stops:
-                found = [
+                needed = [
                     [
                         [by[ids, name, salt, start].needed(what, level) for name in (RANDOM, order)]
                         for start in starts
@@ -181,7 +181,7 @@ def savings(curves: Sequence[Curve]) -> Iterator[Saving]:
                 ]
                 reached = [
                     np.array([pair for pair in of_salt if None not in pair], dtype=np.float64)
-                    for of_salt in found
+                    for of_salt in needed
                 ]
                 pairs = np.array([of_salt.mean(axis=0) for of_salt in reached if of_salt.size])
                 if len(pairs) > 1:

@@ -36,7 +36,7 @@ class Throughput:
     system: str
     connections: int
     queries: int
-    a_second: float
+    per_second: float
     p50: float
     p99: float
 

@@ -92,7 +92,7 @@ def measure(
 
     A peer expected to take longer than ``limit`` seconds at a size is left out there.
     """
-    found: list[Row] = []
+    timings: list[Row] = []
     remarks = [f"{p.name}: not installed (extra `bench`)" for p in PEERS if not p.installed]
     peers = [peer for peer in PEERS if peer.installed]
     # A small pilot says what to expect of each peer at the first size, and loads every library.
@@ -120,10 +120,10 @@ def measure(
                     _race(problem, contestants, runs, limit, [seed, repeat])
             for name, timed in runs.items():
                 seconds, gaps = zip(*timed, strict=True)
-                found.append(Row(n, m, name, count, median(seconds), max(gaps), len(timed)))
+                timings.append(Row(n, m, name, count, median(seconds), max(gaps), len(timed)))
                 last[name] = (n * m, max(seconds))
     progress(total, total)
-    return Measurement(tuple(found), tuple(_ratios(found)), tuple(remarks))
+    return Measurement(tuple(timings), tuple(_ratios(timings)), tuple(remarks))
 
 
 def _race(

@@ -41,10 +41,10 @@ CENSUS = 5000
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """People, the secret about them, and the ``ids`` (n,) that are asked about.
+    """People, the secret about them, and the ``ids`` (n,) that queries are about.
 
-    Without a secret it is asked who of ``ids`` is there at all. ``exponents`` are those of digit
-    queries.
+    Without a secret the question is who of ``ids`` is there at all. Digit queries have these
+    ``exponents``.
     """
 
     people: People
