@@ -87,9 +87,9 @@ def reproduce(
     if name == "all":
         page = write_page(outcomes, comparisons, figures, data, out / "reproduction.html")
     if json:
-        found = {key: _json(outcome) for key, outcome in outcomes.items()}
-        found["comparisons"] = {"claims": [asdict(claim) for claim in comparisons]}
-        console.print_json(found if name == "all" else found[name])
+        record = {key: _json(outcome) for key, outcome in outcomes.items()}
+        record["comparisons"] = {"claims": [asdict(claim) for claim in comparisons]}
+        console.print_json(record if name == "all" else record[name])
     else:
         for experiment in wanted:
             _show(experiment, outcomes[experiment.name], brief=name == "all")
@@ -117,10 +117,10 @@ def _run(experiment: Experiment, settings: Settings) -> Outcome:
 
 
 def _json(outcome: Outcome) -> dict[str, object]:
-    found: dict[str, object] = {outcome.kind: [dict(record) for record in outcome.records]}
+    record: dict[str, object] = {outcome.kind: [dict(record) for record in outcome.records]}
     if outcome.claims:
-        found["claims"] = [asdict(claim) for claim in outcome.claims]
-    return found
+        record["claims"] = [asdict(claim) for claim in outcome.claims]
+    return record
 
 
 def _show(experiment: Experiment, outcome: Outcome, brief: bool) -> None:
