@@ -9,7 +9,7 @@ from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.decoders.known import Informed
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.decoders.rounding import Rounding
-from countleak.attack.programs import BoundedDmt
+from countleak.attack.programs import CappedDmt
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import id_array
 from countleak.attack.queries.subsets import Subsets
@@ -105,7 +105,7 @@ def test_answers_are_selected_by_what_was_answered_not_by_what_known_people_leav
     matrix[:, 0] = 1
     answers = Answers.to_all(rng.integers(-3, 4, 80).astype(np.float64))
     transcript = Transcript.of(Queries(np.arange(8), matrix, Subsets()), answers)
-    everyone, rest = Selecting(BoundedDmt(50.0)), Selecting(BoundedDmt(50.0))
+    everyone, rest = Selecting(CappedDmt(50.0)), Selecting(CappedDmt(50.0))
     everyone.decode(transcript)
     Informed(rest, {0: 1}).decode(transcript)
     assert len(everyone.rows) == (answers.values > 0).sum() < 80
