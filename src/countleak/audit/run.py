@@ -193,18 +193,20 @@ def ask_in_steps(
     asking: Asking | None = None,
     journal: "Journal | None" = None,
     progress: Progress = silent,
+    decoder: "Decoder | None" = None,
 ) -> "Iterator[Step]":
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
     The last step has ``reached`` the wanted confidence or had nothing more to ask. A ``journal``
-    of the pool keeps the answers; those it holds already are not asked again.
+    of the pool keeps the answers; those it holds already are not asked again. The ``decoder`` is
+    the secret's own unless given.
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.transcript import Answers, Transcript
     from countleak.audit.result import Step
 
     asking = asking or Asking()
-    decoder = decoder_for(secret, asking.seed)
+    decoder = decoder or decoder_for(secret, asking.seed)
     answers = Answers.join([]) if journal is None else journal.answers
     count = len(pool) * len(secret.conditions)
     most = min(count, asking.most or count)

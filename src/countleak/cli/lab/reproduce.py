@@ -12,10 +12,9 @@ from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, GIVEN, needs
 from countleak.errors import InputError
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
-from countleak.lab.experiments.catalogue import CATALOGUE
 from countleak.lab.experiments.comparison import compare, read_paper_results
 from countleak.lab.experiments.runner import Runner
-from countleak.lab.reproduction import draw_figures, write_page
+from countleak.lab.reproduction import CATALOGUE, draw_figures, write_page
 
 # A table of more rows is for machines; people get the claims and the figures.
 MOST_ROWS = 60

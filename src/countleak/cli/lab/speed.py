@@ -183,7 +183,7 @@ def serve(
             {
                 "system": row.system,
                 "connections": row.connections,
-                "queries a second": f"{row.a_second:.0f}",
+                "queries per second": f"{row.per_second:.0f}",
                 "p50, ms": f"{1000 * row.p50:.2f}",
                 "p99, ms": f"{1000 * row.p99:.2f}",
             }
