@@ -151,7 +151,7 @@ def test_a_journal_of_values_or_numbers_reads_back(tmp_path, secret):
 
 def test_nothing_is_on_disk_before_the_first_answer(tmp_path):
     path = tmp_path / "folder" / "answers.jsonl"
-    book = Journal(path, QUERIES, SECRET, "a system")
+    book = Journal(str(path), QUERIES, SECRET, "a system")
     assert book.open_questions().size == 5
     assert not path.parent.exists()
     book.append(FIRST)

@@ -17,7 +17,6 @@ from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.people import read_known
 from countleak.errors import InputError
 from countleak.lab.bench.worlds import Setting
-from tests.attack.decoders.worlds import transcript_of
 
 
 @pytest.mark.parametrize(
@@ -29,10 +28,10 @@ def test_what_is_known_beforehand_is_kept_and_helps(decoder):
     for number in range(4):
         world = setting.world(number)
         known = {person: int(world.secret[person]) for person in range(0, 60, 2)}
-        guess = Informed(decoder, known).decode(transcript_of(world))
+        guess = Informed(decoder, known).decode(world.transcript)
         assert (guess.values[::2] == world.secret[::2]).all()
         informed.append((guess.values == world.secret)[1::2].mean())
-        plain = decoder.decode(transcript_of(world))
+        plain = decoder.decode(world.transcript)
         alone.append((plain.values == world.secret)[1::2].mean())
     assert np.mean(informed) >= np.mean(alone) - 0.01
 
@@ -45,7 +44,7 @@ def test_what_is_known_must_be_asked_about():
         (dict.fromkeys(range(20), 1), "nothing to find out"),
     ):
         with pytest.raises(InputError, match=complaint):
-            Informed(LeastSquares(), known).decode(transcript_of(world))
+            Informed(LeastSquares(), known).decode(world.transcript)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_one_single_known_person_is_enough(tmp_path, decoder):
     path = tmp_path / "known.csv"
     world = Setting(30, 120, 2.0).world(1)
     path.write_text(f"id,bit\n7,{world.secret[7]}\n")
-    guess = Informed(decoder, read_known(path)).decode(transcript_of(world))
+    guess = Informed(decoder, read_known(path)).decode(world.transcript)
     assert guess.values[7] == world.secret[7]
     assert guess.claimed[7]
     assert guess.basis.known == 1
@@ -74,7 +73,7 @@ def test_one_single_known_person_is_enough(tmp_path, decoder):
 )
 def test_people_of_any_ids_are_known_by_them(ids):
     world = Setting(20, 100, 1.0).world(0)
-    transcript = transcript_of(world)
+    transcript = world.transcript
     renamed = replace(transcript, queries=replace(transcript.queries, ids=id_array(ids)))
     known = {ids[4]: 1 - int(world.secret[4])}
     guess = Informed(LeastSquares(), known).decode(renamed)
