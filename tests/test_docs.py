@@ -4,19 +4,42 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from countleak.cli import build
-from countleak.lab.experiments.catalogue import CATALOGUE
+from countleak.lab.reproduction import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-GROUP = get_command(build())
-VERBS = {
-    f"{verb} {inner}".strip(): command
-    for verb, outer in GROUP.commands.items()
-    for inner, command in getattr(outer, "commands", {"": outer}).items()
+
+
+def verbs(group, prefix=""):
+    """Every verb by what is typed, `lab bench solvers` among them."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from verbs(command, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", command
+
+
+def groups(group):
+    yield group
+    for command in group.commands.values():
+        if hasattr(command, "commands"):
+            yield from groups(command)
+
+
+VERBS = dict(verbs(build()))
+LINES = {
+    f"{group.name} {name}": (line, group.commands[name])
+    for group in groups(build())
+    for name, (_, line) in group.table.items()
 }
+
+
+@pytest.mark.parametrize("verb", LINES)
+def test_the_list_of_verbs_says_what_each_says_of_itself(verb):
+    line, command = LINES[verb]
+    assert command.help.splitlines()[0] == line
 
 
 @pytest.mark.parametrize("verb", VERBS)

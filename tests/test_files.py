@@ -1,14 +1,20 @@
 import os
+import subprocess
+import sys
+import threading
+from contextlib import closing
 
 import pytest
 
-from countleak import InputError
+from countleak.errors import InputError
 from countleak.files import (
-    append_records,
-    mend_journal,
+    JournalFile,
+    drop_torn_line,
+    kind_of,
     read_records,
+    read_text,
     replacing,
-    start_journal,
+    require_own,
     write_records,
 )
 
@@ -80,28 +86,128 @@ def test_links_are_followed_and_what_is_no_file_is_not_replaced(tmp_path):
         file.write("new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "new"
-    os.mkfifo(tmp_path / "pipe")
-    with (
-        pytest.raises(InputError, match="not a file that can be replaced"),
-        replacing(tmp_path / "pipe"),
-    ):
+    with pytest.raises(InputError, match="a folder; name another"), replacing(tmp_path):
         pass
 
 
-def test_a_file_of_another_kind_is_not_replaced(tmp_path):
+def test_only_an_empty_file_or_one_of_the_same_kind_is_replaced(tmp_path):
     path = tmp_path / "answers.jsonl"
-    start_journal(path, "answers", {})
-    with pytest.raises(InputError, match="holds answers, not guess"):
+    write_records(path, "answers", {}, [])
+    with pytest.raises(InputError, match="holds a countleak answers file, not a countleak guess"):
         write_records(path, "guess", {}, [])
+    write_records(path, "answers", {"new": True}, [])
+    assert read_records(path, "answers").header["new"]
+    (tmp_path / "empty").touch()
+    write_records(tmp_path / "empty", "guess", {}, [])
+    assert kind_of(tmp_path / "empty") == "guess"
 
 
-def test_a_torn_journal_is_mended_and_goes_on(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"id,status\n1,A\n", "something else (it begins 'id,status')"),
+        (b"\xef\xbb\xbfid\n", "something else (it begins 'id')"),
+        (b"\x89PNG\r\n", "something else (binary data)"),
+        (b"[" * 99_999, "something else (it begins '[["),
+        (b'{"a": 1}\n', "something else (it begins"),
+    ],
+)
+def test_a_file_that_is_not_ours_stays(tmp_path, content, said):
+    path = tmp_path / "people.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        write_records(path, "queries", {}, [{"a": 1}])
+    assert said in str(caught.value)
+    assert "name another file to write to" in str(caught.value)
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_recognised_may_be_replaced(tmp_path):
+    path = tmp_path / "x.svg"
+    require_own(path, "a picture", lambda line: line.startswith(b"<svg"))
+    path.write_text("<svg>\n</svg>")
+    require_own(path, "a picture", lambda line: line.startswith(b"<svg"))
+    path.write_text("notes")
+    with pytest.raises(InputError, match="not a picture"):
+        require_own(path, "a picture", lambda line: line.startswith(b"<svg"))
+
+
+def test_names_may_be_text(tmp_path):
+    name = str(tmp_path / "file.jsonl")
+    write_records(name, "queries", {}, [{"a": 1}])
+    assert read_records(name, "queries").lines == ((2, {"a": 1}),)
+    assert kind_of(name) == "queries"
+    JournalFile(name, "queries", {}).append([{"a": 2}])
+    drop_torn_line(name)
+    with replacing(name) as file:
+        file.write("x")
+    assert read_text(name) == "x"
+
+
+def drain(path, received):
+    reader = threading.Thread(target=lambda: received.append(path.read_text()))
+    reader.start()
+    return reader
+
+
+def test_a_pipe_is_written_straight_through(tmp_path):
+    pipe, received = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = drain(pipe, received)
+    write_records(pipe, "queries", {}, [{"a": 1}])
+    reader.join()
+    reader = drain(pipe, received)
+    with closing(JournalFile(pipe, "answers", {})) as journal:
+        journal.append([{"query": 0}])
+        journal.append([{"query": 1}])
+    reader.join()
+    assert received == [
+        '{"countleak":"queries","version":1}\n{"a":1}\n',
+        '{"countleak":"answers","version":1}\n{"query":0}\n{"query":1}\n',
+    ]
+
+
+def test_standard_output_takes_records_in_a_pipe():
+    program = "from countleak.files import write_records as w; w('/dev/stdout', 'queries', {}, [])"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.stdout == '{"countleak":"queries","version":1}\n'
+
+
+def test_a_full_disk_is_an_input_error():
+    with pytest.raises(InputError, match="/dev/full: cannot be written"):
+        write_records("/dev/full", "queries", {}, [{"a": 1}])
+    with (
+        pytest.raises(InputError, match="/dev/full: cannot be written"),
+        closing(JournalFile("/dev/full", "answers", {})) as journal,
+    ):
+        journal.append([{"query": 0}])
+
+
+def test_devices_are_not_read():
+    with pytest.raises(InputError, match="/dev/zero: a device"):
+        read_records("/dev/zero", "queries")
+
+
+def test_a_journal_is_there_from_its_first_records_on(tmp_path):
+    path = tmp_path / "new" / "journal"
+    journal = JournalFile(path, "answers", {"plan": "x"})
+    assert journal.earlier is None
+    assert not path.parent.exists()
+    journal.append([{"query": 0}])
+    assert read_records(path, "answers").header["plan"] == "x"
+    with pytest.raises(InputError, match="a folder"):
+        JournalFile(tmp_path, "answers", {})
+
+
+def test_a_torn_journal_is_repaired_by_the_next_records_and_not_before(tmp_path):
     path = tmp_path / "journal"
-    start_journal(path, "answers", {})
-    append_records(path, [{"query": 0}])
+    JournalFile(path, "answers", {}).append([{"query": 0}])
     with path.open("a") as file:
         file.write('{"quer')
-    assert len(read_records(path, "answers", drop_torn=True).lines) == 1
-    mend_journal(path)
-    append_records(path, [{"query": 1}])
+    torn = path.read_bytes()
+    journal = JournalFile(path, "answers", {})
+    assert [record for _, record in journal.earlier.lines] == [{"query": 0}]
+    assert path.read_bytes() == torn
+    journal.append([{"query": 1}])
     assert [r["query"] for _, r in read_records(path, "answers").lines] == [0, 1]

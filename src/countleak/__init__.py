@@ -12,11 +12,25 @@ from countleak.audit.run import audit
 from countleak.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from countleak.attack import design, diagnosis, noise, programs, queries, secrets, solvers
-    from countleak.attack import decoders
-    from countleak.audit import budget, people, report, scores, targets
+    from countleak.attack import secrets as secrets
+    from countleak.attack import queries as queries
+    from countleak.attack import noise as noise
+    from countleak.attack import programs as programs
+    from countleak.attack import solvers as solvers
+    from countleak.attack import decoders as decoders
+    from countleak.attack import diagnosis as diagnosis
+    from countleak.attack import design as design
+    from countleak.audit import people as people
+    from countleak.audit import targets as targets
+    from countleak.audit import scores as scores
+    from countleak.audit import budget as budget
+    from countleak.audit import report as report
     from countleak.audit.people import (
-        People, generated_bank, generated_census, people_of, read_people,
+        People,
+        generated_bank,
+        generated_census,
+        people_of,
+        read_people,
     )
     from countleak.attack.secrets import Bit, Category, Number
     from countleak.attack.queries import Queries
@@ -26,7 +40,12 @@ if TYPE_CHECKING:
     from countleak.attack.queries.tables import table_queries
     from countleak.audit.targets import Target
     from countleak.audit.targets.simulated import (
-        Gaussian, Laplace, RoundedToBase, Simulated, SimulatedDiffix, Uniform,
+        Gaussian,
+        Laplace,
+        RoundedToBase,
+        Simulated,
+        SimulatedDiffix,
+        Uniform,
     )
     from countleak.audit.targets.diffix import Diffix
     from countleak.audit.targets.postgres import PostgresTarget
@@ -97,6 +116,7 @@ __getattr__, __dir__ = lazy_names(
         "Score": "countleak.audit.scores",
         "score": "countleak.audit.scores",
         "Asking": "countleak.audit.run",
+        "audit": "countleak.audit.run",
         "AuditResult": "countleak.audit.result",
         "CountleakError": "countleak.errors",
         # One level down, by the short name of each module.

@@ -6,6 +6,7 @@
   + TargetError     the target refused, timed out, or answered something that is not a count
     - Refused       the query system does not answer this question; the text says why
   + NoPrediction    the closed form says nothing about such an attack
+  + NoResult        an audit could not attack, so it shows nothing
   + SolverError     the solver stopped without a certified solution
   + MissingExtra    an optional part of countleak is not installed
 """
@@ -33,6 +34,10 @@ class Refused(TargetError):
 
 class NoPrediction(CountleakError):
     """The closed form says nothing about such an attack; the text says what to plan instead."""
+
+
+class NoResult(CountleakError):
+    """An audit could not attack, so it shows nothing; it has not passed."""
 
 
 class SolverError(CountleakError):

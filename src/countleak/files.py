@@ -1,13 +1,15 @@
 """The files between the stages: JSON lines under a header that says what and which version.
 
 The first line is ``{"countleak": KIND, "version": 1, ...}``, every other line one record.
-A whole file is replaced at once or not at all; a journal only ever grows.
+A whole file is replaced at once or not at all, and only by a file of its own kind; a journal only
+ever grows. Pipes and devices are written straight through.
 """
 
 import json
 import os
+import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +18,11 @@ from typing import IO, Any
 from countleak.errors import InputError
 
 VERSION = 1
+# No first line is longer, except in a file that has no lines.
+LONGEST_LINE = 2**24
 
 Record = dict[str, Any]
+Name = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -33,19 +38,26 @@ class Records:
         return InputError(f"{self.path} line {line}: {what}")
 
 
-def read_text(path: Path) -> str:
-    """The text of a file, or an InputError that says why there is none."""
+def read_text(path: Name) -> str:
+    """The text of a file or of a pipe, or an InputError that says why there is none."""
     try:
+        mode = Path(path).stat().st_mode
+        # A device may never end.
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise InputError(f"{path}: a device, not a file; name another one")
         # Spreadsheets mark their CSV with a byte order mark; utf-8-sig takes it off.
-        return path.read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; check the name") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read as text ({error})") from None
 
 
-def read_records(path: Path, kind: str, *, drop_torn: bool = False) -> Records:
+def read_records(path: Name, kind: str, *, drop_torn: bool = False) -> Records:
     """The records of a ``kind`` file; ``drop_torn`` forgives a last line cut off in the middle."""
+    path = Path(path)
     text = read_text(path)
     if not text.strip():
         raise InputError(f"{path}: the file is empty, expected a countleak {kind} file")
@@ -78,61 +90,127 @@ def _parse(path: Path, number: int, line: str) -> Record:
     except (ValueError, RecursionError) as error:
         what = getattr(error, "msg", type(error).__name__)
         raise InputError(
-            f"{path} line {number}: not JSON ({what}); mend or remove the line"
+            f"{path} line {number}: not JSON ({what}); correct or remove the line"
         ) from None
     if not isinstance(record, dict):
-        raise InputError(f"{path} line {number}: expected a JSON object; mend or remove the line")
+        raise InputError(
+            f"{path} line {number}: expected a JSON object; correct or remove the line"
+        )
     return record
 
 
 def write_records(
-    path: Path, kind: str, header: Mapping[str, Any], records: Iterable[Mapping[str, Any]]
+    path: Name, kind: str, header: Mapping[str, Any], records: Iterable[Mapping[str, Any]]
 ) -> None:
     """Write a whole file; what stood there before stays until the new one is complete.
 
-    A countleak file of another kind is never replaced: that is a slip, not a wish.
+    Only an empty file or one of the same kind is replaced: anything else was named by mistake.
     """
-    if (found := kind_of(path)) not in (None, kind):
-        raise InputError(f"{path}: holds {found}, not {kind}; name another file to write to")
+    require_own(path, f"a countleak {kind} file", lambda beginning: _kind(beginning) == kind)
     with replacing(path) as file:
-        file.write(_line({"countleak": kind, "version": VERSION, **header}))
+        file.write(_header(kind, header))
         file.writelines(_line(record) for record in records)
 
 
-def kind_of(path: Path) -> str | None:
+def kind_of(path: Name) -> str | None:
     """What a countleak file holds by its header; None for anything else."""
+    return _kind(_beginning(path))
+
+
+def require_own(path: Name, what: str, recognise: Callable[[bytes], bool]) -> None:
+    """Raise if something else than ``what`` stands at ``path``, judged by its first line."""
+    beginning = _beginning(path)
+    if beginning and not recognise(beginning):
+        kind = _kind(beginning)
+        held = f"a countleak {kind} file" if kind else f"something else ({_glimpse(beginning)})"
+        raise InputError(f"{path}: holds {held}, not {what}; name another file to write to")
+
+
+def _beginning(path: Name) -> bytes:
+    """The first line of a regular file; nothing where there is no such file."""
     try:
-        with path.open(encoding="utf-8") as file:
-            header = json.loads(file.readline())
-    except (OSError, ValueError):
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            return b""
+        with Path(path).open("rb") as file:
+            return file.readline(LONGEST_LINE)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _kind(beginning: bytes) -> str | None:
+    try:
+        header = json.loads(beginning)
+    except (ValueError, RecursionError):
         return None
     kind = header.get("countleak") if isinstance(header, dict) else None
     return kind if isinstance(kind, str) else None
 
 
+def _glimpse(beginning: bytes) -> str:
+    """The first words of a file, for an error message."""
+    text = beginning.decode("utf-8", "replace").lstrip("\ufeff").strip()[:30]
+    return f"it begins {text!r}" if text.isprintable() and "\ufffd" not in text else "binary data"
+
+
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[str]]:
-    """A text file that takes the place of ``path`` when the block ends without an error."""
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: not a file that can be replaced; name another one")
+def replacing(path: Name, mode: str = "w") -> Iterator[IO[Any]]:
+    """A file that takes the place of ``path`` when the block ends without an error.
+
+    ``mode`` is "w" for text or "wb" for bytes. A pipe or device is written to as it is.
+    """
+    with _plain_errors(path):
+        if is_stream(path):
+            with _opened(path, mode) as file:
+                yield file
+            return
+        target = Path(path).resolve()
+        _require_file(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+        try:
+            with _opened(handle, mode) as file:
+                yield file
+            Path(temporary).chmod(_permissions(target))
+            Path(temporary).replace(target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                Path(temporary).unlink()
+            raise
+
+
+def is_stream(path: Name) -> bool:
+    """Whether a pipe or a device stands there: something written to but not replaced."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _require_file(path: Path) -> None:
+    if path.exists() and not path.is_file() and not is_stream(path):
+        what = "a folder" if path.is_dir() else "not a file that can be replaced"
+        raise InputError(f"{path}: {what}; name another file to write to")
+
+
+def _opened(file: Name | int, mode: str) -> IO[Any]:
+    return open(file, mode, encoding=None if "b" in mode else "utf-8")  # noqa: PTH123
+
+
+@contextmanager
+def _plain_errors(path: Name) -> Iterator[None]:
+    """What the system says against writing to ``path``, as an InputError; a closed pipe passes."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yield file
-        Path(name).chmod(_mode(path))
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
 
 
-def _mode(path: Path) -> int:
+def _permissions(path: Path) -> int:
     """The permissions of a file there, or of a new one under the user's umask."""
     if path.exists():
         return path.stat().st_mode & 0o777
@@ -141,26 +219,85 @@ def _mode(path: Path) -> int:
     return 0o666 & ~umask
 
 
-def start_journal(path: Path, kind: str, header: Mapping[str, Any]) -> None:
-    """Write a journal that holds a header and no record yet."""
-    write_records(path, kind, header, ())
+class JournalFile:
+    """A file of ``kind`` records that only grows; ``earlier`` is what stood there, or None.
+
+    Opening it changes nothing. The first ``append`` writes the header of a new file together with
+    its records, or removes a last line that was cut off when an earlier writer was killed.
+    """
+
+    def __init__(self, path: Name, kind: str, header: Mapping[str, Any]):
+        """Read what stands at ``path``; ``header`` is that of a new file."""
+        self.path = Path(path)
+        self.earlier: Records | None = None
+        self._pending = ""
+        self._stream: IO[str] | None = None
+        if _beginning(path):
+            self.earlier = read_records(path, kind, drop_torn=True)
+        else:
+            _require_file(self.path)
+            self._pending = _header(kind, header)
+        self._torn = self.earlier is not None
+
+    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add records; they are on disk when this returns."""
+        text = self._pending + "".join(_line(record) for record in records)
+        with _plain_errors(self.path):
+            if is_stream(self.path):
+                self._send(text)
+            else:
+                if self._torn:
+                    drop_torn_line(self.path)
+                    self._torn = False
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                _append_whole(self.path, text)
+        self._pending = ""
+
+    def _send(self, text: str) -> None:
+        # Held open, for whoever reads a pipe takes its closing for the end.
+        self._stream = self._stream or self.path.open("w", encoding="utf-8")
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            with suppress(OSError):
+                self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the pipe, if it is one."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
 
 
-def append_records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Add records to a journal, on disk before this returns."""
-    with path.open("a", encoding="utf-8") as file:
-        file.writelines(_line(record) for record in records)
-        file.flush()
-        os.fsync(file.fileno())
+def _append_whole(path: Path, text: str) -> None:
+    """Append ``text`` and see it on disk; where that fails the file is as it was."""
+    before = path.stat().st_size if path.exists() else None
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        with suppress(OSError):
+            if before is None:
+                path.unlink()
+            else:
+                os.truncate(path, before)
+        raise
 
 
-def mend_journal(path: Path) -> None:
-    """Drop a last line that was cut off when the writer was killed."""
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if whole != content:
-        with path.open("r+b") as file:
-            file.truncate(len(whole))
+def drop_torn_line(path: Name) -> None:
+    """Remove a last line that was cut off when the writer was killed."""
+    content = Path(path).read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole != len(content):
+        os.truncate(path, whole)
+
+
+def _header(kind: str, header: Mapping[str, Any]) -> str:
+    return _line({"countleak": kind, "version": VERSION, **header})
 
 
 def _line(record: Mapping[str, Any]) -> str:

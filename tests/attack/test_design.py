@@ -1,15 +1,17 @@
 import numpy as np
 import pytest
 
-from countleak import InputError, Queries, ShapeError
 from countleak.attack.design import SURE, Belief, Information, Variance, believe, choose
+from countleak.attack.queries import Queries
+from countleak.attack.queries.subsets import Subsets
+from countleak.errors import InputError, ShapeError
 
 SIGMA = 2.5
 
 
 def small_world(seed, m=30, n=6, asked=12):
     rng = np.random.default_rng(seed)
-    pool = Queries(np.arange(n), rng.integers(0, 2, size=(m, n), dtype=np.int8), "subsets")
+    pool = Queries(np.arange(n), rng.integers(0, 2, size=(m, n), dtype=np.int8), Subsets())
     probability = rng.uniform(0.05, 0.95, size=n)
     return pool, believe(pool.matrix[:asked], probability, SIGMA), np.arange(asked, m)
 
@@ -55,7 +57,7 @@ def test_each_choice_is_the_best_of_all_that_are_left(seed, goal, loss):
 def test_the_best_single_question_about_one_unsure_person_is_about_that_person():
     probability = np.array([0.5, 0.9999, 0.0001, 0.9999])
     matrix = np.array([[1, 0, 0, 0], [0, 1, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=np.int8)
-    pool = Queries(np.arange(4), matrix, "subsets")
+    pool = Queries(np.arange(4), matrix, Subsets())
     many = np.random.default_rng(0).integers(0, 2, size=(400, 4), dtype=np.int8)
     belief = believe(many, probability, SIGMA)
     assert belief.unsure.tolist() == [0]
@@ -66,7 +68,7 @@ def test_the_best_single_question_about_one_unsure_person_is_about_that_person()
 def test_two_people_who_may_be_exchanged_are_told_apart_by_a_question_about_one():
     covariance = np.array([[0.25, -0.24, 0.0], [-0.24, 0.25, 0.0], [0.0, 0.0, 0.1]])
     belief = Belief(np.array([0.5, 0.5]), np.array([0, 1]), covariance, SIGMA)
-    pool = Queries(np.arange(2), np.array([[1, 1], [1, 0], [0, 0]], dtype=np.int8), "subsets")
+    pool = Queries(np.arange(2), np.array([[1, 1], [1, 0], [0, 0]], dtype=np.int8), Subsets())
     assert choose(pool, np.arange(3), belief, 1).tolist() == [1]
 
 
@@ -100,7 +102,7 @@ def test_bad_input():
     with pytest.raises(InputError, match="a batch of 0 questions"):
         choose(pool, candidates, belief, 0)
     with pytest.raises(ShapeError, match="a pool over 3 people, but 6 known"):
-        choose(Queries(np.arange(3), pool.matrix[:, :3], "subsets"), candidates, belief, 1)
+        choose(Queries(np.arange(3), pool.matrix[:, :3], Subsets()), candidates, belief, 1)
     with pytest.raises(ShapeError, match="queries over 3 people, but 6 known"):
         believe(pool.matrix[:, :3], np.full(6, 0.5), 1.0)
     with pytest.raises(InputError, match="sigma is 0; it must be above 0"):

@@ -1,8 +1,20 @@
 import numpy as np
 import pytest
 
-from countleak import InputError
-from countleak.attack.noise import Noise, Shape, Threshold, Values, log_at_most, log_released
+from countleak.attack.decoders.bayes import Bayes
+from countleak.attack.noise import (
+    UNKNOWN,
+    Noise,
+    Shape,
+    Threshold,
+    Values,
+    log_at_most,
+    log_released,
+)
+from countleak.attack.posterior.sampling import Effort
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.transcript import Answers, Transcript
+from countleak.errors import InputError
 
 WHOLE = np.arange(-2000.0, 2001.0)
 
@@ -55,9 +67,40 @@ def test_a_threshold_suppresses_or_releases():
         (lambda: Noise(wrong=1.0), r"it lies in \[0, 1\)"),
         (lambda: Noise(shape=Shape.UNIFORM), "decode it as bounded"),
         (lambda: Noise((1.0, 2.0, 3.0), groups=np.array([0, 1])), "2 groups of queries but 3"),
-        (lambda: Threshold(4.0, 0.0), "it must be above 0"),
+        (lambda: Noise(offset=np.nan), "the offset is nan; it must be finite"),
+        (lambda: Threshold(4.0, 0.0), "the SD above 0"),
+        (lambda: Threshold(4.0, np.nan), "the SD above 0"),
+        (lambda: Threshold(4.0, np.inf), "must be finite"),
+        (lambda: Threshold(np.nan), "must be finite"),
+        (lambda: Threshold(minimum=np.nan), "must be finite"),
     ],
 )
 def test_bad_noise_is_refused(bad, complaint):
     with pytest.raises(InputError, match=complaint):
         bad()
+
+
+@pytest.mark.parametrize("sigma", [1e-300, 1e300, np.nan, np.inf, -1.0, (2.0, np.nan)])
+def test_noise_of_no_size_or_of_any_is_refused(sigma):
+    with pytest.raises(InputError, match=r"sigma is .*; it must lie between 0.001 and 1e[+]10"):
+        Noise(sigma)
+
+
+def test_unknown_is_to_be_estimated_and_none_is_absent():
+    assert Noise().sigma is UNKNOWN
+    assert repr(UNKNOWN) == "UNKNOWN"
+    rng = np.random.default_rng(4)
+    queries = random_subsets(np.arange(20), 400, rng)
+    counts = queries.dot(rng.integers(0, 2, 20).astype(float))
+    transcript = Transcript.of(queries, Answers.to_all(counts + 3 + np.rint(rng.normal(0, 2, 400))))
+    effort = Effort(2, 3, 60, 80)
+    free = Bayes(Noise(UNKNOWN, UNKNOWN), effort=effort).posterior(transcript)
+    assert free.values.sigma == pytest.approx([2.0], rel=0.2)
+    assert free.values.offset == pytest.approx(3.0, abs=0.7)
+    given = Bayes(Noise(2.5, 3.0), effort=effort).posterior(transcript)
+    assert (given.values.sigma.tolist(), given.values.offset) == ([2.5], 3.0)
+    # No threshold: a suppressed answer says nothing. One: it says that few were counted.
+    hidden = Transcript.of(queries, Answers.to_all(counts, np.zeros(400, np.bool_)))
+    with pytest.raises(InputError, match="give a threshold"):
+        Bayes(Noise(threshold=None)).posterior(hidden)
+    assert Bayes(Noise(threshold=Threshold()), effort=effort).posterior(hidden).rates[0] < 0.5

@@ -6,25 +6,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countleak import (
-    Answers,
-    BoundedDmt,
+from countleak.attack.programs import (
     Bracket,
+    CappedDmt,
     DiNi,
     Dmt,
     FeasiblePoint,
-    Highs,
     Infeasible,
-    InputError,
     Objective,
     Problem,
-    ShapeError,
     Solution,
-    SolverError,
     Status,
     certify,
-    random_subsets,
 )
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.solvers.highs import Highs
+from countleak.attack.transcript import Answers, Transcript
+from countleak.errors import InputError, ShapeError, SolverError
 
 
 def instance(seed, m=30, n=8, sigma=2.0):
@@ -116,17 +114,19 @@ def test_the_kinds_of_certificates():
 
 def test_programs_build_rows_from_released_answers_only():
     queries = random_subsets(np.arange(6), 4, np.random.default_rng(0))
-    answers = Answers.to_all(np.array([3.0, 0.0, -1.0, 2.0]), np.array([True, True, True, False]))
-    assert np.array_equal(Dmt().problem(queries, answers).A, queries.matrix[:3])
-    assert BoundedDmt(20.0).problem(queries, answers).b.tolist() == [3.0]
-    kept = BoundedDmt(20.0, drop_nonpositive=False).problem(queries, answers)
+    released = np.array([True, True, True, False])
+    answers = Answers.to_all(np.array([3.0, 0.0, -1.0, 2.0]), released)
+    transcript = Transcript.of(queries, answers)
+    assert np.array_equal(Dmt().problem(transcript).A, queries.matrix[:3])
+    assert CappedDmt(20.0).problem(transcript).b.tolist() == [3.0]
+    kept = CappedDmt(20.0, drop_nonpositive=False).problem(transcript)
     assert (kept.b.size, kept.bound) == (3, 20.0)
-    dini = DiNi(2.5, 4.0).problem(queries, answers)
+    dini = DiNi(2.5, 4.0).problem(transcript)
     assert (dini.bound, dini.objective) == (10.0, Objective.NONE)
     with pytest.raises(InputError, match="nothing to solve; suppressed answers can be read as 0"):
-        Dmt().problem(queries, Answers.to_all(np.zeros(4), np.zeros(4, bool)))
+        Dmt().problem(Transcript.of(queries, Answers.to_all(np.zeros(4), np.zeros(4, bool))))
     with pytest.raises(ShapeError, match="an answer to query 4"):
-        Dmt().problem(queries, Answers.to_all(np.zeros(5)))
+        Transcript.of(queries, Answers.to_all(np.zeros(5)))
 
 
 def test_bad_problems_are_refused():
@@ -150,7 +150,7 @@ def test_what_is_no_number_is_never_certified(objective):
     A, b = instance(0)
     problem = Problem(A, b, objective, 9.0)
     nonsense = Solution(np.full(8, np.nan), np.zeros(30), Status.OPTIMAL, 0, 0.0, "nobody")
-    with pytest.raises(SolverError, match="entries that are no numbers"):
+    with pytest.raises(SolverError, match="entries that are not finite"):
         certify(problem, nonsense)
 
 

@@ -26,6 +26,15 @@ def test_the_demo_serves_asks_solves_and_scores_and_is_the_same_twice(run, tmp_p
     assert run("score", "demo/guess.jsonl", *people, "--json").json["right"] == first["right"]
 
 
+def test_the_demo_replaces_only_its_own_files(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "people.csv").write_text("id\n1\n")
+    result = run("demo", "--folder", "mine")
+    assert result.code == 2
+    assert "mine: holds another run (people.csv); name another folder" in result.err
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["people.csv"]
+
+
 def test_the_console_script_is_installed():
     script = Path(sys.executable).parent / "countleak"
     shown = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)

@@ -86,7 +86,10 @@ CASES = [
         "no column 'income'",
     ),
     (("sums", "queries.jsonl", "A.jsonl", "--low", 9, "--high", 1), "the first must be below"),
-    (("sums", "queries.jsonl", "A.jsonl", "-o", "queries.jsonl"), "holds queries, not amounts"),
+    (
+        ("sums", "queries.jsonl", "A.jsonl", "-o", "queries.jsonl"),
+        "holds a countleak queries file, not",
+    ),
 ]
 
 
@@ -102,7 +105,7 @@ def test_bad_input_is_one_line(run, planned, words, complaint):
 
 def test_bench_categories(run, tmp_path):
     options = ("--queries", "40,80", "--people", 12, "--trials", 2, "--picture", "values.svg")
-    rows = run("bench", "categories", *options, "--json").json["rows"]
+    rows = run("lab", "bench", "categories", *options, "--json").json["rows"]
     assert [row["queries"] for row in rows] == [40, 40, 40, 80, 80, 80]
     assert all(0 < row["baseline"] < 1 for row in rows)
     assert rows[0]["gain"] == 0

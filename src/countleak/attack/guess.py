@@ -195,14 +195,14 @@ class Guess:
         return np.asarray(self.probability[np.arange(self.ids.size), column])
 
     @property
-    def expected_right(self) -> float:
+    def expected_right(self) -> float | None:
         """The share of right values to expect about everyone, by the decoder's probabilities.
 
-        Without any, half of the bits that are not proven.
+        Missing where it gives none, unless everyone is proven.
         """
         if self.confidence is not None:
             return float(self.confidence.mean())
-        return float(np.where(self.proven, 1.0, 0.5).mean())
+        return 1.0 if self.proven.all() else None
 
     def claims_at(self, precision: float) -> "Guess":
         """The same guess with claims about those only whose value is at least that probable."""

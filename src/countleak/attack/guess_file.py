@@ -1,21 +1,20 @@
 """A guess as a file: a header that says what it rests on, then one line per person."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.guess import FromFile, Guess, Intervals
-from countleak.attack.queries.ids import id_array, id_list
+from countleak.attack.queries.ids import Id, as_id, id_array, id_list
 from countleak.attack.secrets import Category, Number, Secret, parse_secret
 from countleak.errors import InputError
-from countleak.files import Record, Records, read_records, write_records
+from countleak.files import Name, Record, Records, read_records, write_records
 
 AGAIN = "run `countleak solve` again"
 
 
-def write_guess(path: str | Path, guess: Guess, secret: Secret) -> None:
+def write_guess(path: Name, guess: Guess, secret: Secret) -> None:
     """Write a guess of a secret; people about whom nothing is claimed have no value."""
     header = {
         "people": guess.ids.size,
@@ -26,7 +25,7 @@ def write_guess(path: str | Path, guess: Guess, secret: Secret) -> None:
     }
     people = id_list(guess.ids)
     write_records(
-        Path(path),
+        path,
         "guess",
         header,
         ({"id": person, **_record(guess, i)} for i, person in enumerate(people)),
@@ -53,9 +52,9 @@ def _record(guess: Guess, i: int) -> Record:
     return record
 
 
-def read_guess(path: str | Path) -> tuple[Guess, Secret]:
+def read_guess(path: Name) -> tuple[Guess, Secret]:
     """The guess of a file written by ``write_guess``, and the secret it is about."""
-    records = read_records(Path(path), "guess")
+    records = read_records(path, "guess")
     secret = _secret(records)
     ids = _ids(records)
     names = _names(records) if isinstance(secret, Category) else ()
@@ -88,27 +87,34 @@ def _secret(records: Records) -> Secret:
     described = records.header.get("secret")
     if not isinstance(described, str):
         raise records.fault(1, f"the header names no secret; {AGAIN}")
-    return parse_secret(described)
+    try:
+        return parse_secret(described)
+    except InputError as error:
+        raise records.fault(1, str(error)) from None
 
 
 def _ids(records: Records) -> NDArray[Any]:
-    seen: dict[Any, int] = {}
+    seen: dict[Id, int] = {}
     for line, record in records.lines:
-        person = record.get("id")
-        if isinstance(person, list):
-            person = tuple(person)
-        if not isinstance(person, int | str | tuple):
-            raise records.fault(line, f"id is {person!r}, expected a number or a text")
+        try:
+            person = as_id(record.get("id"))
+        except InputError as error:
+            raise records.fault(line, str(error)) from None
         if person in seen:
             raise records.fault(line, f"id {person} is a duplicate of line {seen[person]}")
         seen[person] = line
-    return id_array(seen)
+    try:
+        return id_array(seen)
+    except InputError as error:
+        raise InputError(f"{records.path}: {error}") from None
 
 
 def _names(records: Records) -> tuple[str, ...]:
     names = records.header.get("values")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise records.fault(1, f"the header names no values; {AGAIN}")
+        names = []
+    if not 0 < len(set(names)) == len(names):
+        raise records.fault(1, f"the header names no values, or one twice; {AGAIN}")
     return tuple(names)
 
 
@@ -123,7 +129,7 @@ def _values(records: Records, secret: Secret, names: tuple[str, ...]) -> NDArray
         elif names:
             valid, expected, filler = value in names, f"one of {', '.join(names)}", names[0]
         else:
-            valid, expected, filler = value in (0, 1), "0 or 1", 0
+            valid, expected, filler = type(value) is int and value in (0, 1), "0 or 1", 0
         if "value" in record and not valid:
             raise records.fault(line, f"value is {value!r}, expected {expected}")
         values.append(value if "value" in record else filler)

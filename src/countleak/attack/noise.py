@@ -56,8 +56,8 @@ class Threshold:
     minimum: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (self.sd > 0 and np.isfinite(self.mean) and np.isfinite(self.minimum)):
-            raise InputError(f"{self}: mean and minimum must be finite, and the SD above 0")
+        if not (0 < self.sd < np.inf and np.isfinite(self.mean) and np.isfinite(self.minimum)):
+            raise InputError(f"{self}: mean, SD and minimum must be finite, and the SD above 0")
 
     def log_suppressed(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """log Pr(suppressed) for true counts."""

@@ -1,12 +1,12 @@
 r"""The programs of the attack, stated once, and the certificates of their solutions.
 
-    minimise  sum_i w_i |b - Ax|_i   over  0 <= x <= 1,  |b - Ax|_i <= beta                (P)
-    maximise  b'y - beta sum_i max(0, |y_i| - w_i) - sum_j max(0, (A'y)_j)   over y        (D)
+    minimise  sum_i |b - Ax|_i   over  0 <= x <= 1,  |b - Ax|_i <= beta                    (P)
+    maximise  b'y - beta sum_i max(0, |y_i| - 1) - sum_j max(0, (A'y)_j)   over y          (D)
     find x    with  0 <= x <= 1,  |b - Ax|_i <= beta                                       (F)
 
-With beta infinite and weights 1 (P) is the program of Dwork, McSherry and Talwar, and (D) demands
-|y| <= w; with beta = 5 sigma it is the one used in the Aircloak challenge; (F) is Dinur and
-Nissim's. Any feasible x bounds the optimum of (P) from above, any y from below. A y with
+With beta infinite (P) is the program of Dwork, McSherry and Talwar, and (D) requires |y| <= 1;
+with beta = 5 sigma it is the one used in the Aircloak challenge; (F) is Dinur and Nissim's. Any
+feasible x bounds the optimum of (P) from above, any y from below. A y with
 
     b'y - beta sum_i |y_i| - sum_j max(0, (A'y)_j) > 0                                     (I)
 
@@ -16,7 +16,6 @@ proves that (F), and so (P), has no solution. With x restricted to {0, 1} every 
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 from math import inf
 from typing import Protocol
 
@@ -36,17 +35,13 @@ class Objective(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """(P) or (F): ``A`` (m, n), one row a released answer; ``b`` (m,) and ``bound`` in people.
-
-    ``weights`` (m,), positive, say how much each residual costs; without them all cost the same.
-    """
+    """(P) or (F): ``A`` (m, n), one row per released answer; ``b`` (m,), ``bound`` in people."""
 
     A: NDArray[np.int8] | NDArray[np.float64]
     b: NDArray[np.float64]
     objective: Objective = Objective.L1
     bound: float = inf
     integer: bool = False
-    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         m, n = self.A.shape
@@ -60,18 +55,9 @@ class Problem:
             raise InputError(f"the bound on residuals is {self.bound:g}; it cannot be negative")
         if self.objective is Objective.NONE and self.bound == inf:
             raise InputError("without a bound on residuals every x will do; give a finite one")
-        if self.weights is not None and self.weights.shape != (m,):
-            raise ShapeError(f"{m} queries but {self.weights.size} weights")
-        if self.weights is not None and not (np.isfinite(self.weights) & (self.weights > 0)).all():
-            raise InputError("a weight is not a positive number; leave such queries out")
-
-    @cached_property
-    def w(self) -> NDArray[np.float64]:
-        """The weights (m,), 1 unless given."""
-        return np.ones(self.b.size) if self.weights is None else self.weights
 
     def relaxed(self) -> "Problem":
-        """The same program without the demand that x be whole."""
+        """The same program with x anywhere in the box."""
         return replace(self, integer=False)
 
     def residual(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -87,7 +73,7 @@ class Program(Protocol):
     """A way to turn a transcript into a Problem."""
 
     def problem(self, transcript: Transcript) -> Problem:
-        """One row per released answer; suppressed ones say nothing here."""
+        """One row per released answer; suppressed ones are left out."""
         ...
 
 
@@ -103,10 +89,10 @@ class Dmt:
 
 
 @dataclass(frozen=True)
-class BoundedDmt:
+class CappedDmt:
     """The same with every residual at most ``bound``, as used in the challenge (appendix A).
 
-    There ``bound`` is 5 sigma = 20, and answers that are not positive were left out.
+    There ``bound`` is 5 sigma = 20, and answers that are not positive were dropped.
     """
 
     bound: float = 20.0
@@ -116,11 +102,12 @@ class BoundedDmt:
     def problem(self, transcript: Transcript) -> Problem:
         A, b = _released(transcript)
         if self.drop_nonpositive:
-            # Judged by the answer itself: less known people's share it would be another selection.
-            positive = transcript.values[transcript.released] > 0
-            A, b = A[positive], b[positive]
-            if not b.size:
+            # Judged by the whole count: less the share of known people, rows would be selected by
+            # their noise.
+            keep = transcript.values[transcript.released] > 0
+            if not keep.any():
                 raise InputError("no answer is positive; keep those that are not, too")
+            A, b = A[keep], b[keep]
         return Problem(A, b, bound=self.bound, integer=self.integer)
 
 
@@ -154,7 +141,7 @@ def _released(transcript: Transcript) -> tuple[NDArray[np.int8], NDArray[np.floa
 
 
 class Status(Enum):
-    """Why a solver stopped, and what can be done about it."""
+    """Why a solver stopped, and what to do about it."""
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -175,8 +162,8 @@ class Point(Enum):
 class Solution:
     """``x`` (n,) for (P) or (F) and ``y`` (m,) for (D) or (I), as far as ``status`` says.
 
-    ``x`` is missing when there is none, ``y`` when none was needed. ``solver`` says who solved it,
-    ``point`` which rule picked x for (F), ``claimed`` the bound of an integer program's tree.
+    ``x`` is None when there is none, ``y`` when none was needed. ``solver`` names the solver,
+    ``point`` the rule that picked x for (F); ``claimed`` is the bound of an integer program's tree.
     """
 
     x: NDArray[np.float64] | None
@@ -223,7 +210,7 @@ class FeasiblePoint:
 class Infeasible:
     """A proof by (I) that there is no solution; ``margin`` is its left side, rounding deducted.
 
-    With ``proven`` False it is an integer program's tree that says so and nobody checked.
+    With ``proven`` False it rests on an integer program's tree alone and was not checked.
     """
 
     margin: float
@@ -241,7 +228,7 @@ def certify(problem: Problem, solution: Solution, tolerance: float = 1e-6) -> Ce
     """
     for name, values in (("x", solution.x), ("y", solution.y)):
         if values is not None and not np.isfinite(values).all():
-            raise SolverError(f"{solution.solver} returned {name} with entries that are no numbers")
+            raise SolverError(f"{solution.solver} returned {name} with entries that are not finite")
     if solution.status is Status.INFEASIBLE:
         return _certify_infeasible(problem, solution)
     if problem.objective is Objective.NONE:
@@ -252,14 +239,14 @@ def certify(problem: Problem, solution: Solution, tolerance: float = 1e-6) -> Ce
     if solution.x is None:
         return Bracket(lower, inf, claimed=solution.claimed)
     x = _inside(solution.x)
-    upper = float(problem.w @ np.abs(problem.residual(x)))
+    upper = float(np.abs(problem.residual(x)).sum())
     return Bracket(lower, upper, _violation(problem, x, tolerance), solution.claimed)
 
 
 def dual_bound(problem: Problem, y: NDArray[np.float64]) -> float:
     """The objective of (D): below the optimum of (P) whatever y."""
-    y = np.clip(y, -problem.w, problem.w) if problem.bound == inf else y
-    beyond = np.maximum(0.0, np.abs(y) - problem.w).sum()
+    y = np.clip(y, -1.0, 1.0) if problem.bound == inf else y
+    beyond = np.maximum(0.0, np.abs(y) - 1.0).sum()
     excess = problem.bound * beyond if beyond else 0.0
     return float(problem.b @ y - excess - np.maximum(0.0, problem.transposed(y)).sum())
 
@@ -273,6 +260,7 @@ def bound_below(problem: Problem, c: NDArray[np.float64], y: NDArray[np.float64]
     m, n = problem.A.shape
     slack = np.minimum(0.0, c - problem.transposed(y)).sum()
     terms = np.abs(y) @ (np.abs(problem.b) + problem.bound + np.abs(problem.A).sum(axis=1))
+    # Summing k terms in any order errs by at most about k eps times their absolute sum.
     rounding = float((m + n) * np.finfo(np.float64).eps * terms)
     return float(problem.b @ y - problem.bound * np.abs(y).sum() + slack) - rounding
 
@@ -282,12 +270,8 @@ def _certify_infeasible(problem: Problem, solution: Solution) -> Infeasible:
         if problem.integer:
             return Infeasible(margin=0.0, proven=False)
         raise SolverError("the solver calls the program infeasible but gives no proof")
-    y, (m, n) = solution.y, problem.A.shape
-    terms = np.abs(y) @ (np.abs(problem.b) + problem.bound + np.abs(problem.A).sum(axis=1))
-    # Summing k terms in any order errs by at most k eps times their absolute sum, nearly.
-    rounding = float((m + n) * np.finfo(np.float64).eps * terms)
-    spread = problem.bound * np.abs(y).sum() + np.maximum(0.0, problem.transposed(y)).sum()
-    margin = float(problem.b @ y - spread) - rounding
+    # (I) bounds 0'x from below: a bound above 0 is a contradiction.
+    margin = bound_below(problem, np.zeros(problem.A.shape[1]), solution.y)
     if not margin > 0:
         raise SolverError(f"the proof of infeasibility does not hold: its margin is {margin:.1e}")
     return Infeasible(margin)

@@ -10,6 +10,8 @@ and ``sum(amount)``.
 
 import re
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from countleak.errors import InputError
@@ -22,8 +24,9 @@ TEXT = r"'(?:[^']|'')*'"
 DIGITS = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 CONDITION = re.compile(rf"\s*({NAME})\s*(=|==|<>|!=|<=|>=|<|>)\s*({TEXT}|{DIGITS}|\w+)\s*")
 MEMBERS = re.compile(rf"\s*({NAME})\s+in\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
-MEMBER = re.compile(rf"\s*({TEXT}|{DIGITS}|\w+|\.\.\.|…)\s*(,|$)")
+MEMBER = re.compile(rf"\s*({TEXT}|{DIGITS}|\w+|\.\.\.|…)\s*(,|\Z)")
 TOTAL = re.compile(rf"\s*sum\s*\(\s*({NAME})\s*\)\s*", re.IGNORECASE)
+TRUTHS = {"true": True, "false": False}
 SAME = {"==": "=", "!=": "<>"}
 # What a person has who has none of the values that a category names.
 OTHER = "other"
@@ -34,7 +37,7 @@ class Bit:
     """A yes-no question about a person: a column compared with one value, as SQL writes it.
 
     ``status = 'C'``, ``amount >= 5000``, ``"loan type" <> 'car'``. A quoted value is text, also
-    where it looks like a number.
+    where it looks like a number; ``true`` and ``false`` are truth values.
     """
 
     condition: str
@@ -105,7 +108,8 @@ class Category:
     open: bool = False
 
     def __post_init__(self) -> None:
-        if len(set(self.values)) < len(self.values):
+        _check_column(self.column)
+        if len({str(value) for value in self.values}) < len(self.values):
             raise InputError(f"{self}: a value is named twice; name each once")
         if len(self.values) + self.open == 1:
             raise InputError(f"{self}: name two values or more, or end the list with ...")
@@ -139,6 +143,9 @@ class Number:
     """A number in ``column`` that a system adds up."""
 
     column: str
+
+    def __post_init__(self) -> None:
+        _check_column(self.column)
 
     @property
     def conditions(self) -> tuple[Bit | None, ...]:
@@ -175,15 +182,20 @@ def parse_secret(text: str) -> Secret:
 
 def _category(column: str, members: str, text: str) -> Category:
     values: list[str | float] = []
-    unnamed, at = False, 0
-    while at < len(members):
+    unnamed, at, more = False, 0, True
+    while more:
         match = MEMBER.match(members, at)
         if not match or unnamed:
             raise InputError(f"secret {text!r} cannot be read; write it like status IN ('A', 'B')")
         unnamed = match[1] in ("...", "…")
         values += [] if unnamed else [_value(match[1])]
-        at = match.end()
+        at, more = match.end(), match[2] == ","
     return Category(column, tuple(values), unnamed)
+
+
+def _check_column(name: str) -> None:
+    if not name:
+        raise InputError("a column without a name; name the column that holds the secret")
 
 
 def _name(text: str) -> str:
@@ -202,11 +214,17 @@ def _value(text: str) -> str | float:
         return text[1:-1].replace("''", "'")
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
-    return float(text) if re.fullmatch(DIGITS, text) else text
+    if re.fullmatch(DIGITS, text):
+        return float(text)
+    return TRUTHS.get(text.lower(), text)
 
 
 def _text(value: str | float) -> str:
     if isinstance(value, str):
         doubled = value.replace("'", "''")
         return f"'{doubled}'"
-    return repr(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isfinite(value):
+        raise InputError(f"a condition compares with {value}; write a finite number or a text")
+    return repr(int(value)) if isinstance(value, Integral) else repr(float(value))

@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 from countleak.attack.queries import Queries
 from countleak.attack.secrets import Secret
 from countleak.errors import InputError, ShapeError
-from countleak.files import (
-    Record,
-    Records,
-    append_records,
-    mend_journal,
-    read_records,
-    start_journal,
-)
+from countleak.files import JournalFile, Name, Record, Records, read_records
 
 # No count of people is larger; one such answer would drown every other in a sum of residuals.
 LARGEST = 1e10
@@ -166,9 +159,10 @@ class Transcript:
         """The rows about each value, by name; None where nothing was asked about it."""
         parts: dict[str, Transcript | None] = {}
         for v, name in enumerate(self.names):
-            rows = np.flatnonzero(self.about == v)
-            part = replace(self.take(rows), names=(), about=np.zeros(rows.size, np.int64))
-            parts[name] = part if rows.size else None
+            rows, parts[name] = np.flatnonzero(self.about == v), None
+            if rows.size:
+                about = np.zeros(rows.size, np.int64)
+                parts[name] = replace(self.take(rows), names=(), about=about)
         return parts
 
     def suppressed_as(self, value: float) -> "Transcript":
@@ -187,38 +181,35 @@ class Journal:
 
     def __init__(
         self,
-        path: Path,
+        path: Name,
         queries: Queries,
         secret: Secret,
         system: str,
         authorised_by: str | None = None,
     ):
         """Open the journal at ``path``, or prepare to start it; nothing is written yet."""
-        self.path, self.queries, self.secret = path, queries, secret
-        self._header: Record = {
+        self.path, self.queries, self.secret = Path(path), queries, secret
+        header: Record = {
             "plan": queries.digest,
             "queries": len(queries),
             "secret": str(secret),
             "system": system,
             **({} if authorised_by is None else {"authorised_by": authorised_by}),
         }
+        self._file = JournalFile(path, "answers", header)
         self._open = np.ones(len(queries) * len(secret.conditions), dtype=np.bool_)
-        self._answers = Answers.join([])
-        # A line cut off by a kill is dropped before the first append, not by looking.
-        self._whole = False
-        if path.exists():
-            records = read_records(path, "answers", drop_torn=True)
+        self._batches: list[Answers] = []
+        if (records := self._file.earlier) is not None:
             _check_plan(records, queries)
             for name in ("secret", "system", "authorised_by"):
-                if records.header.get(name) != self._header.get(name):
+                if records.header.get(name) != header.get(name):
                     raise records.fault(
                         1,
                         f"these answers have {name.replace('_', ' ')} "
-                        f"{records.header.get(name)!r}, not {self._header.get(name)!r}; name a "
-                        "new file",
+                        f"{records.header.get(name)!r}, not {header.get(name)!r}; name a new file",
                     )
-            self._answers = _parse_answers(records, len(queries), secret.names)
-            self._open[self._answers.query] = False
+            self._batches.append(_parse_answers(records, len(queries), secret))
+            self._open[self._batches[0].query] = False
 
     def open_questions(self) -> NDArray[np.int64]:
         """Positions of the questions that have no answer yet."""
@@ -227,24 +218,23 @@ class Journal:
     @property
     def answers(self) -> Answers:
         """All answers so far."""
-        return self._answers
+        return Answers.join(self._batches)
 
     def append(self, batch: Answers) -> None:
         """Add a batch; it is on disk when this returns."""
         if not self._open[batch.query].all():
             raise InputError(f"{self.path}: a query was answered twice; keep one answer per query")
-        if not self.path.exists():
-            start_journal(self.path, "answers", self._header)
-        elif not self._whole:
-            mend_journal(self.path)
-        self._whole = True
-        append_records(self.path, self._records(batch))
+        self._file.append(self._records(batch))
         self._open[batch.query] = False
-        self._answers = Answers.join([self._answers, batch])
+        self._batches.append(batch)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
     def transcript(self) -> Transcript:
         """The answers so far beside their queries."""
-        return Transcript.of(self.queries, self._answers, self.secret.names)
+        return Transcript.of(self.queries, self.answers, self.secret.names)
 
     def _records(self, batch: Answers) -> Iterator[Record]:
         rows = zip(
@@ -259,18 +249,21 @@ class Journal:
             }
 
 
-def read_transcript(path: str | Path, queries: Queries, *, partial: bool = False) -> Transcript:
+def read_transcript(path: Name, queries: Queries, *, partial: bool = False) -> Transcript:
     """The answers of a journal to ``queries``: to all of them, unless ``partial`` ones will do."""
     from countleak.attack.secrets import parse_secret
 
-    records = read_records(Path(path), "answers")
+    records = read_records(path, "answers")
     _check_plan(records, queries)
     described = records.header.get("secret")
     if not isinstance(described, str):
         raise records.fault(1, "the header names no secret; run `countleak ask` again")
-    secret = parse_secret(described)
-    answers = _parse_answers(records, len(queries), secret.names)
-    expected = len(queries) * len(secret.conditions)
+    try:
+        secret = parse_secret(described)
+        expected = len(queries) * len(secret.conditions)
+    except InputError as error:
+        raise records.fault(1, str(error)) from None
+    answers = _parse_answers(records, len(queries), secret)
     if len(answers) != expected and not partial:
         raise InputError(
             f"{path}: {len(answers)} answers to {expected} questions; run `countleak ask` again "
@@ -279,9 +272,9 @@ def read_transcript(path: str | Path, queries: Queries, *, partial: bool = False
     return Transcript.of(queries, answers, secret.names)
 
 
-def read_secret(path: str | Path) -> str:
+def read_secret(path: Name) -> str:
     """The secret that the answers of a journal are about, as text."""
-    return str(read_records(Path(path), "answers", drop_torn=True).header.get("secret"))
+    return str(read_records(path, "answers", drop_torn=True).header.get("secret"))
 
 
 def _check_values(
@@ -303,7 +296,9 @@ def _check_plan(records: Records, queries: Queries) -> None:
         )
 
 
-def _parse_answers(records: Records, m: int, names: tuple[str, ...]) -> Answers:
+def _parse_answers(records: Records, m: int, secret: Secret) -> Answers:
+    # What is not named is nothing to ask about.
+    names = secret.names[: len(secret.conditions)]
     seen: dict[int, int] = {}
     values = []
     for line, record in records.lines:
@@ -314,10 +309,10 @@ def _parse_answers(records: Records, m: int, names: tuple[str, ...]) -> Answers:
                 f"query {position % m} was answered on line {seen[position]}; remove one of them",
             )
         seen[position] = line
-        value = record.get("answer")
+        value: Any = record.get("answer")
         if record.get("suppressed") is True:
             values.append(np.nan)
-        elif isinstance(value, int | float) and value is not True and abs(value) < LARGEST:
+        elif type(value) in (int, float) and abs(value) < LARGEST:
             values.append(float(value))
         else:
             raise records.fault(

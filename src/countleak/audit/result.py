@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,19 @@ from countleak.audit.people import People
 from countleak.audit.scores import Score, percent
 from countleak.errors import MissingExtra
 
-if TYPE_CHECKING:
-    from countleak.audit.run import Step
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What was concluded after some answers, how sure it is, and whether that is enough."""
+
+    transcript: Transcript
+    guess: Guess
+    reached: bool
+
+    @property
+    def confidence(self) -> float | None:
+        """The share of guesses expected to be right; missing where the decoder cannot tell."""
+        return self.guess.expected_right
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +79,7 @@ class AuditResult:
 
     _people: People
     secret: Secret
-    steps: "tuple[Step, ...]"
+    steps: tuple[Step, ...]
     score: Score | None
 
     @property
@@ -87,8 +98,8 @@ class AuditResult:
         return GuessedPeople(self._people, self.guess)
 
     @property
-    def confidence(self) -> float:
-        """The share of guesses expected to be right, by the decoder's own probabilities."""
+    def confidence(self) -> float | None:
+        """The share of guesses expected to be right; missing where the decoder cannot tell."""
         return self.guess.expected_right
 
     @property
@@ -102,13 +113,17 @@ class AuditResult:
             f"{len(self.transcript)} answers about {len(self._people)} people, {suppressed} "
             f"suppressed; secret: {self.secret}."
         ]
-        if self.score is None:
-            lines.append(
-                f"{percent(self.confidence)} of the guesses are expected to be right; the truth is "
-                "not known here, so no success rate can be given."
-            )
-        else:
+        if self.score is not None:
             lines.append(str(self.score))
+        else:
+            lines.append("The truth is not known here, so no success rate can be given.")
+        if self.confidence is not None:
+            expected = percent(self.confidence)
+            lines.append(f"By its own probabilities {expected} of the guesses should be right.")
+        elif self.score is None:
+            lines.append(
+                "This decoder gives no probabilities: the guesses may be right all the same."
+            )
         if self.guess.proven.any():
             lines.append(f"{int(self.guess.proven.sum())} people have no other value that fits.")
         return "\n".join(lines)

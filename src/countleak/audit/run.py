@@ -4,7 +4,7 @@ Most of countleak is imported inside the functions: the package binds ``audit`` 
 and importing it should cost no more than that.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from countleak.errors import InputError
+from countleak.progress import Progress, silent
 
 if TYPE_CHECKING:
     from countleak.attack.decoders import Decoder
@@ -21,18 +22,12 @@ if TYPE_CHECKING:
     from countleak.attack.secrets import Secret
     from countleak.attack.transcript import Journal, Transcript
     from countleak.audit.people import People
-    from countleak.audit.result import AuditResult
+    from countleak.audit.result import AuditResult, Step
     from countleak.audit.targets import Target
     from countleak.audit.targets.simulated import Mechanism
 
 # No noise is smaller than that of rounding to whole people.
 ROUNDING_SD = 0.3
-# Hears how many of how many steps are done.
-Progress = Callable[[int, int], None]
-
-
-def silent(done: int, total: int) -> None:
-    """A Progress that reports nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,20 +72,6 @@ class Asking:
                 raise InputError(f"{name} is {value}; ask at least one query")
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """What was concluded after some answers, how sure it is, and whether that is enough."""
-
-    transcript: "Transcript"
-    guess: "Guess"
-    reached: bool
-
-    @property
-    def confidence(self) -> float:
-        """The share of guesses expected to be right."""
-        return self.guess.expected_right
-
-
 def audit(
     people: Any,
     *,
@@ -108,6 +89,7 @@ def audit(
     ``target`` that is a mechanism, such as ``Gaussian(4.0)``, is simulated over them. ``queries``
     are the questions, or how many; ``progress`` hears how many of how many are answered.
     """
+    from countleak.attack.queries.ids import id_list
     from countleak.audit.people import People, people_of
     from countleak.audit.result import AuditResult
     from countleak.audit.scores import score
@@ -120,10 +102,17 @@ def audit(
         people = people_of(people, id)
     named = people.named(secret)
     truth = people.truth(named) if named.column in people.columns else None
+    if not isinstance(target, Target) and not hasattr(target, "release"):
+        raise InputError(
+            f"a target answers queries, or is a mechanism such as Gaussian(4.0); {target!r} is "
+            "neither"
+        )
     system = target if isinstance(target, Target) else Simulated(people, named, target)
     asking = asking or Asking()
     if queries is None or isinstance(queries, int):
         queries = default_queries(people, queries, asking.seed)
+    if id_list(queries.ids) != id_list(people.ids):
+        raise InputError("these are queries about other people; ask about the ids of these")
     journal = None if keeping is None else _journal(keeping, queries, named)
     steps = tuple(ask_in_steps(queries, system, named, asking, journal, progress))
     guess = steps[-1].guess
@@ -205,7 +194,7 @@ def ask_in_steps(
     journal: "Journal | None" = None,
     progress: Progress = silent,
     decoder: "Decoder | None" = None,
-) -> Iterator[Step]:
+) -> "Iterator[Step]":
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
     The last step has ``reached`` the wanted confidence or had nothing more to ask. A ``journal``
@@ -214,6 +203,7 @@ def ask_in_steps(
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.transcript import Answers, Transcript
+    from countleak.audit.result import Step
 
     asking = asking or Asking()
     decoder = decoder or decoder_for(secret, asking.seed)
@@ -233,7 +223,7 @@ def ask_in_steps(
             progress(len(answers), most)
         transcript = Transcript.of(pool, answers, secret.names)
         guess = decoder.decode(transcript)
-        reached = asking.until is not None and guess.expected_right >= asking.until
+        reached = asking.until is not None and (guess.expected_right or 0.0) >= asking.until
         yield Step(transcript, guess, reached)
         if reached or len(answers) >= most:
             return

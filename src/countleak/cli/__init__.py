@@ -1,91 +1,157 @@
-"""The command line: words to objects, nothing else."""
+"""The command line: words to objects, nothing else.
 
+It ends with 0 when it is done, 1 when an audit found that too much leaks and for nothing else, 2
+for bad input or no result, 70 for a fault of its own, 130 on Ctrl-C, and 141 when whoever reads its
+output stops reading.
+"""
+
+import io
 import logging
+import os
 import sys
-from collections.abc import Iterable
-from importlib import import_module
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 import countleak
+from countleak.cli.verbs import Group, make_group, show_help
 from countleak.errors import CountleakError
 
-# The verbs in the order of their use, each with its module: only the one wanted is loaded.
+LEAKS, BAD_INPUT, FAULT, INTERRUPTED, CLOSED_PIPE = 1, 2, 70, 130, 141
+DEBUG = "COUNTLEAK_DEBUG"
+
+# The verbs in the order of their use.
 VERBS = {
-    "demo": "demo",
-    "audit": "audit",
-    "plan": "stages",
-    "ask": "ask",
-    "diagnose": "diagnose",
-    "solve": "solve",
-    "categories": "kinds",
-    "sums": "kinds",
-    "score": "stages",
-    "budget": "budget",
-    "reproduce": "reproduce",
-    "sweep": "sweep",
-    "serve": "serve",
-    "bench": "bench",
+    "demo": (
+        "countleak.cli.demo",
+        "Serve a generated bank through Diffix 18.1, ask it over the wire, and rebuild its loans.",
+    ),
+    "audit": (
+        "countleak.cli.audit",
+        "Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed.",
+    ),
+    "plan": (
+        "countleak.cli.plan",
+        "Choose the questions: whom each counts, and how it is asked in SQL.",
+    ),
+    "ask": (
+        "countleak.cli.ask",
+        "Put the questions to a system and keep its answers as they come; or one of your own.",
+    ),
+    "diagnose": (
+        "countleak.cli.diagnose",
+        "Say what noise a system adds, from its answers alone, without the truth.",
+    ),
+    "solve": (
+        "countleak.cli.solve",
+        "Solve for the secrets behind the answers, with a certificate or a probability each.",
+    ),
+    "score": (
+        "countleak.cli.score",
+        "Compare a guess with the truth: accuracy, interval, baseline, advantage, calibration.",
+    ),
+    "budget": (
+        "countleak.cli.budget",
+        "Say what so many answers give away, next to guessing, and what would have kept it.",
+    ),
+    "serve": (
+        "countleak.cli.serve",
+        "Serve Diffix over a database to psql, drivers and HTTP clients.",
+    ),
+    "lab": (
+        "countleak.cli.lab",
+        "Reproduce the paper, draw maps of your own, and measure countleak against its peers.",
+    ),
 }
-# What typer makes of Ctrl-C.
-INTERRUPTED = 130
 
 
-def build(verbs: Iterable[str] = VERBS) -> typer.Typer:
-    """The command line with those verbs."""
-    app = typer.Typer(
-        name="countleak",
-        help="Ask a system many counts, solve for the data behind the answers, and see whose "
-        "secret they give away. An audit tool for your own systems.",
-        invoke_without_command=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
+def build() -> Group:
+    """The command line."""
+    about = (
+        "Ask a system many counts, solve for the data behind the answers, and see whose "
+        "secret they give away. An audit tool for your own systems."
     )
-    app.callback()(options)
-    for verb in verbs:
-        found = getattr(import_module(f"countleak.cli.{VERBS[verb]}"), verb)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=verb)
-        else:
-            app.command()(found)
-    return app
+    return make_group("countleak", about, VERBS, start)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        sys.stdout.write(f"countleak {countleak.__version__}\n")
+        typer.echo(f"countleak {countleak.__version__}")
         raise typer.Exit
 
 
-def options(
+def start(
     context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Ask a system many counts, and see whose secret the answers give away."""
-    if context.invoked_subcommand is None:
-        sys.stdout.write(f"{context.get_help()}\n")
+    show_help(context)
 
 
 def main() -> None:
-    """Run the command line; bad input ends in one line and exit code 2."""
+    """Run the command line; whatever goes wrong ends in one line and an exit code."""
     _log_to_stderr()
-    wanted = [word for word in sys.argv[1:2] if word in VERBS]
+    for stream in (sys.stdout, sys.stderr):
+        # A name that is no text in the terminal's encoding is still to be shown.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    code = _run(sys.argv[1:])
     try:
-        code = build(wanted or VERBS)(standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = code or CLOSED_PIPE
+        _discard_output()
+    except OSError as error:
+        _discard_output()
+        code = code or _complain(_reason(error))
+    sys.exit(code)
+
+
+def _run(words: Sequence[str]) -> int:
+    """The exit code after those words."""
+    try:
+        group = build()
+        with group.make_context("countleak", list(words)) as context:
+            group.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
     except TyperException as error:
-        _refuse(f"{_message(error)} (try --help)")
+        return _complain(f"{_message(error)} (try --help)")
     except CountleakError as error:
-        _refuse(str(error))
-    except (OSError, OverflowError, MemoryError) as error:
-        _refuse(f"{type(error).__name__}: {error}")
-    if code == INTERRUPTED:
-        sys.stderr.write("countleak: stopped; what was written so far is kept\n")
-    sys.exit(code if isinstance(code, int) else 0)
+        return _complain(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("stopped; what was written so far is kept", INTERRUPTED)
+    except BrokenPipeError:
+        _discard_output()
+        return CLOSED_PIPE
+    except (EOFError, MemoryError, OSError) as error:
+        return _complain(_reason(error))
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            # Loaded here, for it takes longer than the rest of this module.
+            import traceback
+
+            traceback.print_exc()
+        return _complain(
+            f"a fault of countleak itself, please report it: {type(error).__name__}: {error} "
+            f"(set {DEBUG}=1 to see where)",
+            FAULT,
+        )
+    return 0
+
+
+def _reason(error: EOFError | MemoryError | OSError) -> str:
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this; ask for less {error}"
+    if isinstance(error, EOFError):
+        return "the input ended where an answer was expected"
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror or error or type(error).__name__}"
 
 
 def _log_to_stderr() -> None:
@@ -105,6 +171,13 @@ def _message(error: TyperException) -> str:
     return str(describe() if describe else error).rstrip(".")
 
 
-def _refuse(what: str) -> None:
+def _complain(what: str, code: int = BAD_INPUT) -> int:
+    """Say in one line what is wrong."""
     sys.stderr.write(f"countleak: {' '.join(what.split())}\n")
-    sys.exit(2)
+    return code
+
+
+def _discard_output() -> None:
+    """Let what is still to be written go nowhere, so that Python does not try again at its end."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,9 +1,8 @@
 """`countleak budget`: what so many answers give away, and what would have kept it."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,90 +21,142 @@ from countleak.audit.budget.inverse import accuracy_at, queries_needed, sigma_fo
 from countleak.audit.report.budget import draw_budget
 from countleak.audit.report.drawing import require_drawing
 from countleak.audit.targets.simulated import (
-    Uniform,
     Gaussian,
     Laplace,
     Mechanism,
     RoundedToBase,
     SimulatedDiffix,
+    Uniform,
 )
-from countleak.cli import console, words
+from countleak.cli import console, options
+from countleak.cli.option_rules import needs
 from countleak.errors import InputError
 
+# The mechanisms whose noise has a standard deviation to choose.
+WIDE: dict[str, type[Gaussian | Laplace | SimulatedDiffix]] = {
+    "gaussian": Gaussian,
+    "laplace": Laplace,
+    "diffix": SimulatedDiffix,
+}
 
-def budget(
-    n: Annotated[int, typer.Option("--n", help="People the answers are about.", min=2)],
+
+@dataclass(frozen=True)
+class Size:
+    """How many people and answers, and what is to be reached."""
+
+    n: Annotated[int, typer.Option("--n", help="People the answers are about.", min=2)]
     queries: Annotated[
         int | None, typer.Option("--queries", "-m", help="Answers given, or to be given.", min=1)
-    ] = None,
-    sigma: Annotated[
-        float | None, typer.Option(help="Standard deviation of an answer's noise, in people.")
-    ] = None,
+    ] = None
     target: Annotated[
         float | None,
         typer.Option(
             help="Accuracy to reach, like 0.95: without --queries finds how many it takes, "
             "without --sigma how much noise still lets it happen."
         ),
-    ] = None,
+    ] = None
+
+
+@needs(
+    {
+        "--sigma": {"--mechanism": tuple(WIDE)},
+        "--bound": {"--mechanism": ("uniform",)},
+        "--base": {"--mechanism": ("round",)},
+        "--random-rounding": {"--mechanism": ("round",)},
+    }
+)
+@dataclass(frozen=True)
+class Noise:
+    """What is done to a count before it is released."""
+
+    mechanism: Annotated[
+        Literal["gaussian", "laplace", "diffix", "uniform", "round"],
+        typer.Option(help="How counts are changed (diffix: normal noise, rounded)."),
+    ] = "gaussian"
+    sigma: Annotated[
+        float | None, typer.Option(help="Standard deviation of an answer's noise, in people.")
+    ] = None
+    bound: Annotated[int | None, typer.Option(help="uniform: noise lies within ± this.")] = None
+    base: Annotated[int | None, typer.Option(help="round: to multiples of this.")] = None
+    random_rounding: Annotated[
+        bool, typer.Option(help="round: up or down by chance, right on average.")
+    ] = False
+
+    def mechanism_of(self, sigma: float | None) -> Mechanism | None:
+        """The mechanism with noise of SD ``sigma``; missing where it needs one and has none."""
+        if self.mechanism == "uniform":
+            return Uniform(self._whole("--bound", self.bound))
+        if self.mechanism == "round":
+            return RoundedToBase(self._whole("--base", self.base), self.random_rounding)
+        return None if sigma is None else WIDE[self.mechanism](sigma)
+
+    def _whole(self, flag: str, size: int | None) -> int:
+        if size is None:
+            raise InputError(f"--mechanism {self.mechanism} takes {flag}, a whole number")
+        return size
+
+
+@needs({"--density": {"--family": ("subsets",)}})
+@dataclass(frozen=True)
+class Questions:
+    """Whom the queries count, and how many of them have the secret."""
+
+    family: Annotated[
+        Literal["subsets", "digits", "signs"],
+        typer.Option(help="Whom a query counts (signs: with +1 and -1)."),
+    ] = "subsets"
+    density: Annotated[
+        float | None, typer.Option(help="subsets: chance that a query holds a person (0.5).")
+    ] = None
+    prior: Annotated[float, typer.Option(help="Share of the people who have the secret trait.")] = (
+        0.5
+    )
+
+    def family_of(self) -> Family:
+        """The family of queries."""
+        if self.density is not None:
+            return subsets_of(self.density)
+        return {"subsets": SUBSETS, "digits": DIGITS, "signs": SIGNS}[self.family]
+
+
+@needs({"--epsilon": {"--mechanism": tuple(WIDE)}, "--delta": {"--mechanism": tuple(WIDE)}})
+@dataclass(frozen=True)
+class Acceptable:
+    """What the system's owner would accept."""
+
     limit: Annotated[
         float,
         typer.Option(
             help="Advantage over guessing you would accept, (accuracy - guessing)/(1 - guessing)."
         ),
-    ] = 0.1,
-    decoder: Annotated[
-        str,
-        typer.Option(help="The attacker: lp (the paper's), ls, or bayes (the strongest)."),
-    ] = "bayes",
-    mechanism: Annotated[
-        str, typer.Option(help="gaussian, laplace, diffix (rounded), uniform, round.")
-    ] = "gaussian",
-    bound: Annotated[int | None, typer.Option(help="uniform: noise lies within ± this.")] = None,
-    base: Annotated[int | None, typer.Option(help="round: to multiples of this.")] = None,
-    random_rounding: Annotated[
-        bool, typer.Option(help="round: up or down by chance, right on average.")
-    ] = False,
-    family: Annotated[
-        str, typer.Option(help="Whom a query counts: subsets, digits, or signs (+1 and -1).")
-    ] = "subsets",
-    density: Annotated[
-        float | None, typer.Option(help="subsets: chance that a query holds a person (0.5).")
-    ] = None,
-    prior: Annotated[
-        float, typer.Option(help="Share of the people who have the secret trait.")
-    ] = 0.5,
+    ] = 0.1
     epsilon: Annotated[
         float, typer.Option(help="Total epsilon whose noise is to be shown, too.")
-    ] = 1.0,
-    delta: Annotated[float, typer.Option(help="The delta of differential privacy.")] = 1e-6,
+    ] = 1.0
+    delta: Annotated[float, typer.Option(help="The delta of differential privacy.")] = 1e-6
+
+
+def budget(
+    size: Size,
+    noise: Noise,
+    questions: Questions,
+    acceptable: Acceptable,
+    decoder: Annotated[
+        Literal["lp", "ls", "bayes"],
+        typer.Option(help="The attacker: the paper's is lp, the strongest bayes."),
+    ] = "bayes",
     picture: Annotated[
         Path | None, typer.Option(help="Draw accuracy against queries (.svg, .png, .html).")
     ] = None,
-    json: words.Json = False,
+    json: options.Json = False,
 ) -> None:
     """Say what so many answers give away, next to guessing, and what would have kept it."""
-    attacker = _decoder(decoder)
-    asked = _family(family, density)
-    limits = Limits(limit, epsilon, delta)
-    accuracy_at(limit, max(prior, 1 - prior))
+    attacker = {each.name: each for each in DECODERS}[decoder]
+    limits = Limits(acceptable.limit, acceptable.epsilon, acceptable.delta)
     if picture:
         require_drawing(picture)
-    noise = _mechanism(mechanism, sigma, bound, base, random_rounding)
-    if noise is None:
-        if queries is None or target is None:
-            raise InputError("pass --sigma, or both --queries and --target to find it")
-        # Any noise of its kind will do to start from; the search replaces it.
-        noise = _mechanism(mechanism, 1.0, bound, base, random_rounding)
-        assert noise is not None
-        attack = Attack(n, queries, noise, prior, asked)
-        found = sigma_for(attack, attacker, target)
-        noise = replace(noise, sigma=found)  # type: ignore[type-var]
-    if queries is None:
-        if target is None:
-            raise InputError("pass --queries, or --target to find how many it takes")
-        queries = queries_needed(Attack(n, 1, noise, prior, asked), attacker, target)
-    advice = advise(Attack(n, queries, noise, prior, asked), attacker, limits, target)
+    attack = _attack(size, noise, questions, attacker)
+    advice = advise(attack, attacker, limits, size.target)
     if picture:
         draw_budget(advice, picture)
     if json:
@@ -114,48 +165,24 @@ def budget(
         _tell(advice, picture)
 
 
-def _decoder(word: str) -> Recursion:
-    for each in DECODERS:
-        if each.name == word:
-            return each
-    names = ", ".join(each.name for each in DECODERS)
-    raise InputError(f"there is no decoder {word!r}; choose {names}")
-
-
-def _family(word: str, density: float | None) -> Family:
-    if density is not None:
-        if word != "subsets":
-            raise InputError(f"--density is for --family subsets, not {word}")
-        return subsets_of(density)
-    table: dict[str, Callable[[], Family]] = {
-        "subsets": lambda: SUBSETS,
-        "digits": lambda: DIGITS,
-        "signs": lambda: SIGNS,
-    }
-    return words.chosen(table, word, "family")
-
-
-def _mechanism(
-    word: str, sigma: float | None, bound: int | None, base: int | None, random: bool
-) -> Mechanism | None:
-    """The mechanism of that name; missing where its sigma is."""
-    if word in ("uniform", "round"):
-        flag, size = ("--bound", bound) if word == "uniform" else ("--base", base)
-        if size is None or sigma is not None:
-            raise InputError(f"--mechanism {word} takes {flag}, a whole number, and no --sigma")
-        return Uniform(size) if word == "uniform" else RoundedToBase(size, random)
-    if bound is not None or base is not None:
-        raise InputError("--bound is for --mechanism uniform, --base for --mechanism round")
-    table: dict[str, Callable[[float], Mechanism]] = {
-        "gaussian": Gaussian,
-        "laplace": Laplace,
-        "diffix": SimulatedDiffix,
-    }
-    if word not in table:
-        raise InputError(
-            f"there is no mechanism {word!r}; choose {', '.join([*table, 'uniform', 'round'])}"
-        )
-    return None if sigma is None else table[word](sigma)
+def _attack(size: Size, noise: Noise, questions: Questions, attacker: Recursion) -> Attack:
+    """The attack meant, with the queries or the noise that reach the target where one is open."""
+    family, prior = questions.family_of(), questions.prior
+    mechanism = noise.mechanism_of(noise.sigma)
+    if mechanism is None:
+        if size.queries is None or size.target is None:
+            raise InputError("pass --sigma, or both --queries and --target to find it")
+        # Any noise of its kind will do to start from; the search replaces it.
+        start = noise.mechanism_of(1.0)
+        assert isinstance(start, Gaussian | Laplace | SimulatedDiffix)
+        attack = Attack(size.n, size.queries, start, prior, family)
+        mechanism = replace(start, sigma=sigma_for(attack, attacker, size.target))
+    queries = size.queries
+    if queries is None:
+        if size.target is None:
+            raise InputError("pass --queries, or --target to find how many it takes")
+        queries = queries_needed(Attack(size.n, 1, mechanism, prior, family), attacker, size.target)
+    return Attack(size.n, queries, mechanism, prior, family)
 
 
 def _tell(advice: Advice, picture: Path | None) -> None:

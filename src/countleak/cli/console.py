@@ -6,23 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+import typer
 
-from countleak.audit.scores import Score
-from countleak.audit.run import Progress as Report
+from countleak.progress import Progress, silent
 
 
 def say(text: str) -> None:
     """Print a line for people."""
-    Console(highlight=False, soft_wrap=True).print(text, markup=False)
+    sys.stdout.write(f"{text}\n")
 
 
 def remark(text: str) -> None:
     """Print a line for people beside the result, where a pipe does not see it."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False, style="dim")
+    typer.secho(text, err=True, dim=True)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -45,6 +41,11 @@ SHORT = {
 
 def print_table(records: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
     """Print records of equal fields as a table, a single one as a list."""
+    # Here and below: rich takes long to load, and most commands need none of it.
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(
         title=title,
         title_justify="left",
@@ -100,55 +101,28 @@ def waiting(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
+    from rich.console import Console
+
     with Console(stderr=True).status(what):
         yield
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Report]:
+def progress(what: str) -> Iterator[Progress]:
     """A bar on the error stream that goes away when done; call it with (done, total)."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich import progress as parts
+    from rich.console import Console
+
+    with parts.Progress(
+        parts.TextColumn("{task.description}"),
+        parts.BarColumn(),
+        parts.MofNCompleteColumn(),
+        parts.TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
     ) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def score_record(found: Score, known: int) -> dict[str, Any]:
-    """A score as plain fields."""
-    return {
-        "people": found.people,
-        "claims": found.claims,
-        "right": found.right,
-        "wrong": found.wrong,
-        "accuracy": found.accuracy,
-        "interval": found.interval(),
-        "baseline": found.baseline,
-        "false_positives": found.false_positives,
-        "false_negatives": found.false_negatives,
-        "kappa": found.kappa,
-        "alpha_ids_known": found.alpha(known),
-        "alpha_ids_free": found.alpha(0),
-    }
-
-
-def describe_score(found: Score, status: str) -> str:
-    """A score in one sentence, with baseline and interval; ``status`` says why there is none."""
-    interval = found.interval()
-    if found.accuracy is None or interval is None:
-        why = {
-            "infeasible": "the program has no solution",
-            "time_limit": "no solution was found in time",
-        }
-        return f"No claim about any of {found.people} people: {why.get(status, status)}."
-    return (
-        f"{found.right} of {found.claims} secrets recovered ({found.accuracy:.1%}, 95% interval "
-        f"{interval[0]:.1%} to {interval[1]:.1%}); guessing without any answer gets "
-        f"{found.baseline:.1%}."
-    )

@@ -8,13 +8,14 @@ import typer
 
 from countleak.attack.diagnosis import Diagnosis
 from countleak.attack.diagnosis import diagnose as diagnose_answers
-from countleak.attack.noise import Shape
-from countleak.attack.queries import read_queries
-from countleak.attack.transcript import read_answers
+from countleak.attack.queries.files import read_queries
+from countleak.attack.secrets import Bit, parse_secret
+from countleak.attack.transcript import read_secret, read_transcript
 from countleak.audit.report.diagnosis import draw_diagnosis
 from countleak.audit.report.drawing import require_drawing
 from countleak.audit.targets.recorded import read_ranges
-from countleak.cli import console, words
+from countleak.cli import console, options
+from countleak.errors import InputError
 
 
 def diagnose(
@@ -29,12 +30,12 @@ def diagnose(
             show_default=False,
         ),
     ] = None,
-    partial: words.Partial = False,
+    partial: options.Partial = False,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the residuals and the noise by group, there.")
     ] = None,
-    seed: words.Seed = 0,
-    json: words.Json = False,
+    seed: options.Seed = 0,
+    json: options.Json = False,
 ) -> None:
     """Say what noise a system adds, from its answers alone, without the truth."""
     if picture is not None:
@@ -42,107 +43,108 @@ def diagnose(
     if answers.is_dir():
         _diagnose_recorded(answers, picture, seed, json)
         return
-    asked = read_queries(queries or answers.parent / "queries.jsonl")
-    answered = read_answers(answers, asked, partial=partial)
+    planned = read_queries(queries or answers.parent / "queries.jsonl")
+    transcript = read_transcript(answers, planned, partial=partial)
+    if not isinstance(parse_secret(read_secret(answers)), Bit):
+        raise InputError(f"{answers}: only counts of one condition can be diagnosed")
     with console.waiting("diagnosing"):
-        found = diagnose_answers(asked, answered, seed=seed)
+        diagnosis = diagnose_answers(transcript, seed=seed)
     if picture is not None:
-        draw_diagnosis(found, picture)
+        draw_diagnosis(diagnosis, picture)
     if json:
-        console.print_json(_record(found))
+        console.print_json(_record(diagnosis))
     else:
-        _say(found)
+        _say(diagnosis)
 
 
 def _diagnose_recorded(folder: Path, picture: Path | None, seed: int, json: bool) -> None:
     """Every range of the authors' folder; none of what is true of anyone is read."""
     records = {}
     for recorded in read_ranges(folder):
-        asked = recorded.log.queries(recorded.people.ids)
+        transcript = recorded.log.transcript(recorded.people.ids)
         with console.waiting(f"diagnosing {recorded.name}"):
-            found = diagnose_answers(asked, recorded.log.answers(), seed=seed)
+            diagnosis = diagnose_answers(transcript, seed=seed)
         if picture is not None:
             place = picture.with_stem(f"{picture.stem}-{recorded.name}")
-            draw_diagnosis(found, place)
-        records[recorded.name] = _record(found)
+            draw_diagnosis(diagnosis, place)
+        records[recorded.name] = _record(diagnosis)
         if not json:
             console.say(f"Clients {recorded.name}")
-            _say(found)
+            _say(diagnosis)
             console.say("")
     if json:
         console.print_json(records)
 
 
-def _say(found: Diagnosis) -> None:
-    for line in describe(found):
+def _say(diagnosis: Diagnosis) -> None:
+    for line in describe(diagnosis):
         console.say(line)
-    if found.groups:
+    if diagnosis.groups:
         rows = [
-            {str(found.by): group.value, "answers": group.answers, "SD": group.sigma,
+            {str(diagnosis.by): group.value, "answers": group.answers, "SD": group.sigma,
              "verdict": "odd" if group.odd else "fits"}
-            for group in found.groups
+            for group in diagnosis.groups
         ]  # fmt: skip
         console.print_table(rows)
 
 
-def describe(found: Diagnosis) -> Iterator[str]:
+def describe(diagnosis: Diagnosis) -> Iterator[str]:
     """The diagnosis in sentences."""
     yield (
-        f"{found.answers} answers about {found.people} people, {found.suppressed} suppressed; "
-        f"{'whole numbers' if found.whole else 'not whole numbers'}"
+        f"{diagnosis.answers} answers about {diagnosis.people} people, {diagnosis.suppressed} "
+        "suppressed; "
+        f"{'whole numbers' if diagnosis.whole else 'not whole numbers'}"
     )
-    yield f"Noise: {_law(found)}"
-    if found.has_offset:
-        yield f"Offset: all answers are off by {found.offset:+.2f} ± {found.offset_error:.2f}"
+    yield f"Noise: {diagnosis.law}"
+    offset = f"{diagnosis.offset:+.2f} ± {diagnosis.offset_error:.2f}"
+    if diagnosis.has_offset:
+        yield f"Offset: all answers are off by {offset}"
     else:
-        yield f"Offset: none beyond chance ({found.offset:+.2f} ± {found.offset_error:.2f})"
-    if found.wrong:
-        yield f"Gross errors: {found.wrong:.1%} of the answers have nothing to do with the count"
-    if found.threshold is not None:
-        yield f"Suppression: counts below about {found.threshold.mean:g} are held back"
-    if found.floor is not None:
-        yield f"Floor: no answer is below {found.floor:g}"
-    if found.sticky is None:
+        yield f"Offset: none beyond chance ({offset})"
+    if diagnosis.wrong:
+        yield f"Gross errors: {diagnosis.wrong:.1%} of the answers are far from any count"
+    if diagnosis.threshold is not None:
+        yield f"Suppression: counts below about {diagnosis.threshold.mean:g} are suppressed"
+    if diagnosis.floor is not None:
+        yield f"Floor: no answer is below {diagnosis.floor:g}"
+    if diagnosis.sticky is None:
         yield "Stickiness: unknown, no question was asked twice (plan with --repeat)"
     else:
-        kept = "the same answer" if found.sticky else "fresh noise, so asking again averages it out"
-        yield f"Stickiness: a question asked again got {kept} ({found.repeated} were)"
-    if found.by is None:
+        kept = (
+            "the same answer"
+            if diagnosis.sticky
+            else "fresh noise, so asking again averages it out"
+        )
+        yield f"Stickiness: a question asked again got {kept} ({diagnosis.repeated} were)"
+    if diagnosis.by is None:
         yield "Groups: no group of queries has noise of its own"
     else:
-        odd = ", ".join(f"{group.value:g}" for group in found.odd)
-        yield f"Groups: the noise differs by {found.by}" + (f"; odd ones out: {odd}" if odd else "")
+        odd = ", ".join(f"{group.value:g}" for group in diagnosis.odd)
+        yield f"Groups: the noise differs by {diagnosis.by}" + (
+            f"; odd ones out: {odd}" if odd else ""
+        )
 
 
-def _law(found: Diagnosis) -> str:
-    size = f"SD {found.sigma:.2f} ± {found.sigma_error:.2f}"
-    if found.shape is Shape.ROUNDED:
-        return f"rounding to multiples of {found.base}, within {found.bound:g} of the count"
-    if found.shape is Shape.UNIFORM:
-        return f"uniform within ± {found.bound:g} ({size}, kurtosis {found.kurtosis:.1f})"
-    return f"{found.shape.value}, {size} (kurtosis {found.kurtosis:.1f})"
-
-
-def _record(found: Diagnosis) -> dict[str, Any]:
+def _record(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
-        "people": found.people,
-        "answers": found.answers,
-        "suppressed": found.suppressed,
-        "shape": found.shape.value,
-        "sigma": found.sigma,
-        "sigma_error": found.sigma_error,
-        "offset": found.offset,
-        "offset_error": found.offset_error,
-        "kurtosis": found.kurtosis,
-        "wrong": found.wrong,
-        "bound": found.bound,
-        "base": found.base,
-        "floor": found.floor,
-        "threshold": None if found.threshold is None else found.threshold.mean,
-        "sticky": found.sticky,
-        "groups_by": found.by,
+        "people": diagnosis.people,
+        "answers": diagnosis.answers,
+        "suppressed": diagnosis.suppressed,
+        "shape": diagnosis.shape.value,
+        "sigma": diagnosis.sigma,
+        "sigma_error": diagnosis.sigma_error,
+        "offset": diagnosis.offset,
+        "offset_error": diagnosis.offset_error,
+        "kurtosis": diagnosis.kurtosis,
+        "wrong": diagnosis.wrong,
+        "bound": diagnosis.bound,
+        "base": diagnosis.base,
+        "floor": diagnosis.floor,
+        "threshold": None if diagnosis.threshold is None else diagnosis.threshold.mean,
+        "sticky": diagnosis.sticky,
+        "groups_by": diagnosis.by,
         "groups": [
             {"value": g.value, "answers": g.answers, "sigma": g.sigma, "odd": g.odd}
-            for g in found.groups
+            for g in diagnosis.groups
         ],
     }

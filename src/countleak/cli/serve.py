@@ -10,12 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from countleak.audit.people import generated_bank
-from countleak.cli import console, words
+from countleak.cli import console, options
+from countleak.cli.option_rules import ABSENT, GIVEN, needs
 from countleak.errors import InputError, MissingExtra
 
 DEMO_SALT = Path("demo") / "salt"
 
 
+@needs(
+    {
+        "--salt-file": {"--demo": GIVEN},
+        **{
+            option: {"--make-verifier": ABSENT}
+            for option in ("FILE", "--demo", "--host", "--port", "--rest-port", "--allow-remote")
+        },
+    }
+)
 def serve(
     file: Annotated[
         Path | None,
@@ -49,13 +59,13 @@ def serve(
             help="Read a password (from the terminal or a pipe) and print its SCRAM verifier.",
         ),
     ] = False,
-    json: words.Json = False,
+    json: options.Json = False,
 ) -> None:
     """Serve Diffix over a database to psql, drivers and HTTP clients."""
     try:
         from countleak.diffix.server.configuration import demo as demo_server
         from countleak.diffix.server.configuration import from_file
-        from countleak.diffix.server.running import Listening
+        from countleak.diffix.server.options import Listening
         from countleak.diffix.server.users import Verifier
     except ModuleNotFoundError:
         raise MissingExtra("a server", "server") from None
@@ -77,10 +87,14 @@ def serve(
                 server = from_file(stack, file, changed)
             else:
                 bank = generated_bank(seed=7)
-                columns = {bank.id_column: bank.ids, **bank.columns}
                 listening = Listening(**changed)
-                server = demo_server(columns, bank.id_column, listening, salt_file)
-        server.listening.check(server.users, allow_remote)
+                server = demo_server(bank.all_columns, bank.key[0], listening, salt_file)
+        if not (allow_remote or server.listening.is_loopback):
+            raise InputError(
+                f"{server.listening.host} can be reached from other machines; pass --allow-remote "
+                "if it should"
+            )
+        server.listening.check(server.users)
         asyncio.run(server.serve(_announce_json if json else _announce))
 
 

@@ -1,34 +1,34 @@
 import numpy as np
 import pytest
 
-from countleak import (
-    Answers,
-    BoundedDmt,
-    Condition,
+from countleak.attack.decoders.rounding import Rounding
+from countleak.attack.programs import (
+    CappedDmt,
     DiNi,
     Dmt,
     FeasiblePoint,
-    Gaussian,
     Infeasible,
-    Rounding,
-    Simulated,
     Solution,
-    SolverError,
     Status,
-    ask,
-    generated_census,
-    random_subsets,
 )
+from countleak.attack.queries import Queries
+from countleak.attack.queries.subsets import Subsets, random_subsets
+from countleak.attack.secrets import Bit
+from countleak.attack.transcript import Answers, Transcript
+from countleak.audit.people import generated_census
+from countleak.audit.run import ask
+from countleak.audit.targets.simulated import Gaussian, Simulated
+from countleak.errors import SolverError
 
 PEOPLE = generated_census(20, seed=1)
 QUERIES = random_subsets(PEOPLE.ids, 300, np.random.default_rng(0))
-SECRET = PEOPLE.secret(Condition.parse("sex = 1"))
-ANSWERS = ask(QUERIES, Simulated(PEOPLE, Condition.parse("sex = 1"), Gaussian(1.0), 0))
+SECRET = PEOPLE.truth(Bit("sex = 1"))
+TRANSCRIPT = ask(QUERIES, Simulated(PEOPLE, Bit("sex = 1"), Gaussian(1.0), 0))
 
 
-@pytest.mark.parametrize("program", [Dmt(), BoundedDmt(5.0), Dmt(integer=True)])
+@pytest.mark.parametrize("program", [Dmt(), CappedDmt(5.0), Dmt(integer=True)])
 def test_every_program_recovers_the_secret_from_many_answers(program):
-    guess = Rounding(program).decode(QUERIES, ANSWERS)
+    guess = Rounding(program).decode(TRANSCRIPT)
     assert guess.claimed.all()
     assert np.array_equal(guess.values, SECRET)
     assert np.array_equal(guess.ids, PEOPLE.ids)
@@ -37,23 +37,22 @@ def test_every_program_recovers_the_secret_from_many_answers(program):
 
 
 def test_dini_claims_everyone_at_a_feasible_point():
-    guess = Rounding(DiNi(4.0, 1.0)).decode(QUERIES, ANSWERS)
+    guess = Rounding(DiNi(4.0, 1.0)).decode(TRANSCRIPT)
     assert guess.claimed.all()
-    assert isinstance(guess.certificate, FeasiblePoint)
+    assert isinstance(guess.basis.certificate, FeasiblePoint)
 
 
 def test_an_infeasible_program_claims_nobody_and_proves_it():
-    guess = Rounding(DiNi(0.5, 1.0)).decode(QUERIES, ANSWERS)
+    guess = Rounding(DiNi(0.5, 1.0)).decode(TRANSCRIPT)
     assert not guess.claimed.any()
-    assert isinstance(guess.certificate, Infeasible)
-    assert guess.certificate.margin > 0
+    assert isinstance(guess.basis.certificate, Infeasible)
+    assert guess.basis.certificate.margin > 0
 
 
 def test_margins_say_how_far_from_undecided():
+    queries = Queries(np.array([5]), np.ones((1, 1), np.int8), Subsets())
     answers = Answers.to_all(np.array([0.75]))
-    queries = random_subsets(np.array([5]), 1, np.random.default_rng(1))
-    queries = type(queries)(queries.ids, np.ones((1, 1), np.int8), "one")
-    guess = Rounding().decode(queries, answers)
+    guess = Rounding().decode(Transcript.of(queries, answers))
     assert guess.values.tolist() == [1]
     assert guess.margin.tolist() == [0.5]
 
@@ -68,7 +67,7 @@ class Sloppy:
 
 def test_a_wide_gap_is_an_error_whatever_the_solver_says():
     with pytest.raises(SolverError, match=r"nobody left a gap of 1\.0e\+00"):
-        Rounding(solver=Sloppy()).decode(QUERIES, ANSWERS)
+        Rounding(solver=Sloppy()).decode(TRANSCRIPT)
 
 
 class OutOfTime:
@@ -80,6 +79,6 @@ class OutOfTime:
 
 @pytest.mark.parametrize("program", [Dmt(integer=True), DiNi(4.0, 1.0, integer=True)])
 def test_nothing_found_in_time_claims_nobody(program):
-    guess = Rounding(program, OutOfTime()).decode(QUERIES, ANSWERS)
+    guess = Rounding(program, OutOfTime()).decode(TRANSCRIPT)
     assert not guess.claimed.any()
-    assert guess.certificate is None
+    assert guess.basis.certificate is None

@@ -2,34 +2,38 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from countleak import Answers, Gaussian, InputError, Simulated, ask, generated_bank, random_subsets
 from countleak.attack.decoders.sums import Sums, fit_spread
-from countleak.audit.people import Total
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.secrets import Number
+from countleak.attack.transcript import Answers, Transcript
+from countleak.audit.people import generated_bank
+from countleak.audit.run import ask
+from countleak.audit.targets.simulated import Gaussian, Simulated
+from countleak.errors import InputError
 
 BANK = generated_bank(5)
 
 
 def summed(n, m, sigma, seed=0):
     queries = random_subsets(BANK.ids[:n], m, np.random.default_rng([seed, 1]))
-    return queries, ask(queries, Simulated(BANK, Total("amount"), Gaussian(sigma), seed))
+    return ask(queries, Simulated(BANK, Number("amount"), Gaussian(sigma), seed))
 
 
 def test_numbers_come_back_and_intervals_hold_what_they_say():
     covered, n = 0, 60
     truth = BANK.columns["amount"][:n]
     for seed in range(10):
-        found = Sums(low=0.0).decode(*summed(n, 300, 50_000.0, seed))
-        assert ((found.values - truth) ** 2).sum() < 0.05 * ((truth - truth.mean()) ** 2).sum()
-        covered += int(((found.low <= truth) & (truth <= found.high)).sum())
-        assert found.basis["sigma"] == pytest.approx(50_000, rel=0.15)
+        guess = Sums(low=0.0).decode(summed(n, 300, 50_000.0, seed))
+        assert ((guess.values - truth) ** 2).sum() < 0.05 * ((truth - truth.mean()) ** 2).sum()
+        covered += int(((guess.intervals.low <= truth) & (truth <= guess.intervals.high)).sum())
+        assert guess.basis.sigma == pytest.approx(50_000, rel=0.15)
     # 600 intervals at 95%: a binomial of SD .009, people of one trial nearly independent.
     assert 0.91 < covered / (10 * n) < 0.985
 
 
 def test_exact_sums_give_exact_numbers():
-    queries, answers = summed(40, 60, 1e-3)
-    found = Sums(low=0.0).decode(queries, answers)
-    assert np.abs(found.values - BANK.columns["amount"][:40]).max() < 0.05
+    guess = Sums(low=0.0).decode(summed(40, 60, 1e-3))
+    assert np.abs(guess.values - BANK.columns["amount"][:40]).max() < 0.05
 
 
 def test_the_spread_is_that_of_the_data():
@@ -50,34 +54,34 @@ def test_the_bounds_bind_as_in_another_solver():
     queries = random_subsets(np.arange(20), 60, rng)
     truth = np.maximum(rng.normal(0.0, 3.0, 20), 0.0)
     answers = Answers.to_all(queries.dot(truth) + rng.normal(0, 3.0, 60))
-    found = Sums(low=0.0, high=1e6).decode(queries, answers)
-    ratio = found.basis["sigma"] / found.basis["sd"]
+    guess = Sums(low=0.0, high=1e6).decode(Transcript.of(queries, answers))
+    ratio = guess.basis.sigma / guess.basis.sd
     rows = np.vstack([queries.matrix, ratio * np.eye(20)])
-    target = np.concatenate([answers.values, np.full(20, ratio * found.basis["mean"])])
-    assert found.values == pytest.approx(nnls(rows, target)[0], abs=1e-6)
-    assert (found.values == 0).any()
-    assert (found.low >= 0).all()
+    target = np.concatenate([answers.values, np.full(20, ratio * guess.basis.mean)])
+    assert guess.values == pytest.approx(nnls(rows, target)[0], abs=1e-6)
+    assert (guess.values == 0).any()
+    assert (guess.intervals.low >= 0).all()
 
 
 def test_fewer_sums_than_people_need_the_noise_and_stay_sane():
     truth = BANK.columns["amount"][:60]
-    queries, answers = summed(60, 30, 20_000.0)
+    transcript = summed(60, 30, 20_000.0)
     with pytest.raises(
         InputError, match=r"30 sums about 60 people .* give sigma, or ask at least 73"
     ):
-        Sums(low=0.0).decode(queries, answers)
-    found = Sums(low=0.0, sigma=20_000.0).decode(queries, answers)
-    error = ((found.values - truth) ** 2).sum()
+        Sums(low=0.0).decode(transcript)
+    guess = Sums(low=0.0, sigma=20_000.0).decode(transcript)
+    error = ((guess.values - truth) ** 2).sum()
     assert error < ((truth - truth.mean()) ** 2).sum()
 
 
 def test_known_numbers_are_taken_out():
     truth = BANK.columns["amount"][:40]
     known = {int(person): float(v) for person, v in zip(BANK.ids[:20], truth[:20], strict=True)}
-    found = Sums(low=0.0, known=known).decode(*summed(40, 60, 20_000.0))
-    assert np.array_equal(found.values[:20], truth[:20])
-    assert (found.error[:20] == 0).all()
-    assert np.array_equal(found.low[:20], found.high[:20])
+    guess = Sums(low=0.0, known=known).decode(summed(40, 60, 20_000.0))
+    assert np.array_equal(guess.values[:20], truth[:20])
+    assert (guess.intervals.error[:20] == 0).all()
+    assert np.array_equal(guess.intervals.low[:20], guess.intervals.high[:20])
 
 
 @pytest.mark.parametrize(
@@ -92,4 +96,4 @@ def test_known_numbers_are_taken_out():
 )
 def test_bad_settings_say_what_to_do(settings, complaint):
     with pytest.raises(InputError, match=complaint):
-        Sums(**settings).decode(*summed(20, 60, 1000.0))
+        Sums(**settings).decode(summed(20, 60, 1000.0))

@@ -1,9 +1,13 @@
 import numpy as np
 import pytest
 
-from countleak import Answers, InputError, Queries, ShapeError, random_signs, random_subsets
 from countleak.attack.noise import Noise, Threshold, Values, log_released
 from countleak.attack.posterior.evidence import gather
+from countleak.attack.queries import Queries
+from countleak.attack.queries.signs import random_signs
+from countleak.attack.queries.subsets import Subsets, random_subsets
+from countleak.attack.transcript import Answers, Transcript
+from countleak.errors import InputError, ShapeError
 
 
 @pytest.mark.parametrize("family", [random_subsets, random_signs])
@@ -14,7 +18,7 @@ def test_the_table_gives_the_likelihood_of_the_answers(family, whole):
     x = rng.integers(0, 2, 12)
     told = queries.dot(x.astype(float)) + rng.normal(0, 2, 40)
     told = np.rint(told) if whole else told
-    evidence = gather(queries, Answers.to_all(told), Noise(2.0))
+    evidence = gather(Transcript.of(queries, Answers.to_all(told)), Noise(2.0))
     values = Values(np.array([2.0]), 0.0, 0.0)
     found = evidence.table(values).ravel()[evidence.cells(x)]
     direct = log_released(told - queries.dot(x.astype(float)), values, Noise(2.0).shape, whole)[0]
@@ -24,20 +28,22 @@ def test_the_table_gives_the_likelihood_of_the_answers(family, whole):
 
 
 def test_an_answer_far_off_is_as_good_as_one_a_little_less_far():
-    queries = Queries(np.arange(2), np.ones((2, 2), np.int8), "subsets")
-    evidence = gather(queries, Answers.to_all(np.array([1e9, -1e9])), Noise(2.0, wrong=0.1))
+    queries = Queries(np.arange(2), np.ones((2, 2), np.int8), Subsets())
+    transcript = Transcript.of(queries, Answers.to_all(np.array([1e9, -1e9])))
+    evidence = gather(transcript, Noise(2.0, wrong=0.1))
     assert np.abs(evidence.said).max() < 100
     assert np.isfinite(evidence.table(Values(np.array([2.0]), 0.0, 0.1))).all()
 
 
 def test_bad_evidence_is_refused():
     queries = random_subsets(np.arange(4), 3, np.random.default_rng(0))
-    hidden = Answers.to_all(np.zeros(3), np.zeros(3, np.bool_))
+    hidden = Transcript.of(queries, Answers.to_all(np.zeros(3), np.zeros(3, np.bool_)))
+    shown = Transcript.of(queries, Answers.to_all(np.zeros(3)))
     with pytest.raises(InputError, match="give a threshold"):
-        gather(queries, hidden, Noise())
-    assert gather(queries, hidden, Noise(threshold=Threshold())).said.size == 3
+        gather(hidden, Noise())
+    assert gather(hidden, Noise(threshold=Threshold())).said.size == 3
     with pytest.raises(ShapeError, match="2 groups for 3 queries"):
-        gather(queries, Answers.to_all(np.zeros(3)), Noise(groups=np.array([0, 1])))
-    weights = Queries(np.arange(2), np.array([[2, 1]], np.int8), "sums")
+        gather(shown, Noise(groups=np.array([0, 1])))
+    weights = Queries(np.arange(2), np.array([[2, 1]], np.int8), Subsets())
     with pytest.raises(InputError, match="weights -1, 0 and 1"):
-        gather(weights, Answers.to_all(np.ones(1)), Noise())
+        gather(Transcript.of(weights, Answers.to_all(np.ones(1))), Noise())

@@ -5,21 +5,25 @@ from itertools import product
 import numpy as np
 import pytest
 
-from countleak import Answers, Queries, SimulatedDiffix, random_signs, random_subsets
-from countleak.attack.noise import Noise, Shape, Threshold, Values
+from countleak.attack.noise import UNKNOWN, Noise, Shape, Threshold, Values
 from countleak.attack.posterior.evidence import gather
-from countleak.attack.posterior.kinds import Bits
 from countleak.attack.posterior.replicas import OFFSET
 from countleak.attack.posterior.sampling import Effort, Start, sample
+from countleak.attack.posterior.secret_draws import Bits
+from countleak.attack.queries import Queries
+from countleak.attack.queries.signs import random_signs
+from countleak.attack.queries.subsets import Subsets, random_subsets
+from countleak.attack.transcript import Answers, Transcript
+from countleak.audit.targets.simulated import SimulatedDiffix
 
 N = 8
 EFFORT = Effort(ladders=2, replicas=3, settle=100, keep=1500)
 ALL = np.array(list(product([0, 1], repeat=N)))
 
 
-def exact(queries, answers, noise, prior, values):
+def exact(transcript, noise, prior, values):
     """P(bit = 1) of each of the N people, from all 2^N bit vectors."""
-    evidence = gather(queries, answers, noise)
+    evidence = gather(transcript, noise)
     table = evidence.table(values).ravel()
     logs = np.array([table[evidence.cells(x)].sum() for x in ALL])
     logs += ALL.sum(1) * np.log(prior) + (N - ALL.sum(1)) * np.log(1 - prior)
@@ -34,11 +38,12 @@ def drawn(seed, family=random_subsets, m=14):
 
 
 def close(queries, answers, noise, values, prior=0.4, tolerance=0.03):
-    evidence = gather(queries, answers, noise)
+    transcript = Transcript.of(queries, answers)
+    evidence = gather(transcript, noise)
     start = Start(np.zeros(N, np.int64), values)
     found = sample(evidence, start, np.random.default_rng(1), kind=Bits(prior), effort=EFFORT)
     assert found.probability == pytest.approx(
-        exact(queries, answers, noise, prior, values), abs=tolerance
+        exact(transcript, noise, prior, values), abs=tolerance
     )
     return evidence
 
@@ -81,17 +86,16 @@ def test_two_groups_have_each_their_noise():
     close(queries, answers, noise, Values(np.array([1.5, 6.0]), 0.0, 0.0))
 
 
-@pytest.mark.parametrize("wrong", [0.0, None], ids=["sums of squares", "table"])
+@pytest.mark.parametrize("wrong", [0.0, UNKNOWN], ids=["sums of squares", "table"])
 def test_noise_scale_offset_and_rate_are_found(wrong):
     rng = np.random.default_rng(8)
     secret = (rng.random(60) < 0.3).astype(float)
     plain = random_subsets(np.arange(60), 3000, rng)
     groups = np.arange(3000) % 2
-    queries = Queries(plain.ids, plain.matrix, "subsets")
+    queries = Queries(plain.ids, plain.matrix, Subsets())
     noise = np.rint(rng.normal(1.0, np.where(groups, 6.0, 3.0)))
-    evidence = gather(
-        queries, Answers.to_all(queries.dot(secret) + noise), Noise(None, None, wrong, groups)
-    )
+    transcript = Transcript.of(queries, Answers.to_all(queries.dot(secret) + noise))
+    evidence = gather(transcript, Noise(UNKNOWN, UNKNOWN, wrong, groups))
     values = Values(np.array([4.0, 4.0]), 0.0, 0.0 if wrong == 0 else 0.02)
     start = Start(np.zeros(60, np.int64), values)
     found = sample(evidence, start, rng, effort=Effort(2, 3, 80, 100))
@@ -107,7 +111,7 @@ def test_known_bits_stay_and_help():
     answers = Answers.to_all(queries.dot(secret) + np.rint(rng.normal(0, 2.5, 14)))
     known = np.arange(N) < 3
     start = Start(np.where(known, secret, 0).astype(np.int64), Values(np.array([2.5]), 0.0, 0.0))
-    evidence = gather(queries, answers, Noise(2.5))
+    evidence = gather(Transcript.of(queries, answers), Noise(2.5))
     found = sample(evidence, start, rng, kind=Bits(0.5), known=known, effort=EFFORT)
     assert np.array_equal(found.probability[known], secret[known])
     fits = ALL[(ALL[:, :3] == secret[:3]).all(axis=1)]
@@ -119,7 +123,7 @@ def test_known_bits_stay_and_help():
 def test_the_same_seed_gives_the_same_samples():
     queries, secret, rng = drawn(7)
     answers = Answers.to_all(queries.dot(secret) + np.rint(rng.normal(0, 2.5, 14)))
-    evidence = gather(queries, answers, Noise())
+    evidence = gather(Transcript.of(queries, answers), Noise())
     start = Start(np.zeros(N, np.int64), Values(np.array([2.5]), 0.0, 0.0))
     first, second = (sample(evidence, start, np.random.default_rng(3)) for _ in range(2))
     assert np.array_equal(first.probability, second.probability)
@@ -129,7 +133,7 @@ def test_the_same_seed_gives_the_same_samples():
 def test_an_offset_is_either_not_there_or_integrated_out(shift):
     queries, secret, rng = drawn(4, m=60)
     told = queries.dot(secret) + shift + np.rint(rng.normal(0, 4, 60))
-    evidence = gather(queries, Answers.to_all(told), Noise(4.0, None))
+    evidence = gather(Transcript.of(queries, Answers.to_all(told)), Noise(4.0, UNKNOWN))
     start = Start(np.zeros(N, np.int64), Values(np.array([4.0]), 0.0, 0.0))
     found = sample(evidence, start, rng, kind=Bits(0.5), effort=EFFORT)
     residual = told - ALL @ queries.matrix.T

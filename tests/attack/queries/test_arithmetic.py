@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countleak import Exact, InputError, numeric_server
+from countleak.attack.queries.arithmetic import Exact, numeric_server
 from countleak.attack.queries.digits import CONSTANTS
+from countleak.errors import InputError
 
 CONSTANT_ARRAY = np.array(CONSTANTS)
 

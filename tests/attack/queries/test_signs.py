@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from countleak import InputError, random_signs
-from countleak.attack.queries.signs import two_subsets
+from countleak.attack.queries.signs import random_signs, two_subsets
+from countleak.errors import InputError
 
 
 def test_weights_are_signs_and_balanced():

@@ -2,8 +2,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from countleak import InputError
 from countleak.attack.queries.tables import random_tables, table_queries
+from countleak.errors import InputError
 
 COLUMNS = {
     "sex": np.array(["f", "m", "f", "o'b", "m"]),
@@ -19,7 +19,8 @@ def test_every_cell_counts_those_in_it_and_its_sql_says_the_same():
     connection.execute("create table people (id int, sex text, age int)")
     rows = zip(IDS.tolist(), COLUMNS["sex"].tolist(), COLUMNS["age"].tolist(), strict=True)
     connection.executemany("insert into people values (?, ?, ?)", list(rows))
-    for row, where in zip(queries.matrix, queries.where, strict=True):
+    for at, row in enumerate(queries.matrix):
+        where = queries.predicate(at, ("id",)).sql("duckdb")
         found = connection.execute(f"select id from people where {where} order by id").fetchall()
         assert [i for (i,) in found] == IDS[row == 1].tolist()
 
@@ -39,3 +40,27 @@ def test_tables_are_drawn_without_repeating():
         table_queries(IDS, COLUMNS, [("job",)])
     with pytest.raises(InputError, match="at least one column"):
         table_queries(IDS, COLUMNS, [()])
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_cells_of_any_columns_and_values_stay_names_and_literals(postgres, dialect):
+    columns = {
+        "order": np.array(["it's", "'; DROP TABLE x; --", "it's", "a\\'b"]),
+        'my "col"': np.array([1.5, -2.0, 1.5, 0.25]),
+        "größe; --": np.array([True, False, False, True]),
+    }
+    queries = table_queries(np.arange(4), columns, [(name,) for name in columns] + [tuple(columns)])
+    connection = duckdb.connect() if dialect == "duckdb" else postgres.connection
+    connection.execute(
+        'CREATE TEMPORARY TABLE cells (id int, "order" text, "my ""col""" float8, '
+        '"größe; --" boolean)'
+    )
+    mark = "%s" if dialect == "postgres" else "?"
+    for person, values in enumerate(zip(*(v.tolist() for v in columns.values()), strict=True)):
+        connection.execute(f"INSERT INTO cells VALUES ({', '.join([mark] * 4)})", [person, *values])
+    for at, row in enumerate(queries.matrix):
+        where = queries.predicate(at, ("id",)).sql(dialect)
+        statement = f"SELECT id FROM cells WHERE {where} ORDER BY id"
+        found = connection.execute(statement.encode() if dialect == "postgres" else statement)
+        assert [i for (i,) in found.fetchall()] == np.flatnonzero(row == 1).tolist()
+    connection.execute("DROP TABLE cells")

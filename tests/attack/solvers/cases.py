@@ -1,10 +1,8 @@
 """Random programs of every kind that a solver must survive, drawn from a seed."""
 
-from math import inf
-
 import numpy as np
 
-from countleak import Problem
+from countleak.attack.programs import Problem
 
 
 def random_case(seed: int) -> Problem:
@@ -38,5 +36,4 @@ def random_case(seed: int) -> Problem:
         b = b + rng.choice([-1, 1]) * 10 * n
     elif trouble < 0.15:
         b[rng.random(m) < 0.05] += 1000
-    weights = 10 ** rng.uniform(-1.5, 1.5, m) if rng.random() < 0.15 else None
-    return Problem(A, b.astype(np.float64), bound=inf, weights=weights)
+    return Problem(A, b.astype(np.float64))

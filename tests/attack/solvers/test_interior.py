@@ -2,21 +2,22 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from countleak import (
-    BoundedDmt,
+from countleak.attack.programs import (
     Bracket,
+    CappedDmt,
     Dmt,
     FeasiblePoint,
-    Highs,
     Infeasible,
-    InputError,
-    InteriorPoint,
     Objective,
     Point,
     Problem,
     Status,
     certify,
 )
+from countleak.attack.solvers import interior
+from countleak.attack.solvers.highs import Highs
+from countleak.attack.solvers.interior import InteriorPoint
+from countleak.errors import InputError
 from countleak.lab.bench.instances import instance
 from tests.attack.solvers.cases import random_case
 
@@ -40,7 +41,7 @@ def with_bound(seed, objective):
     rng = np.random.default_rng([seed, 78])
     largest = np.abs(free.residual(Highs().solve(free).x)).max()
     bound = max(largest, 0.5) * rng.choice([0.3, 0.7, 0.9, 0.99, 1.5])
-    problem = Problem(free.A, free.b, objective, bound, weights=free.weights)
+    problem = Problem(free.A, free.b, objective, bound)
     return problem, certify(problem, Highs().solve(problem))
 
 
@@ -160,9 +161,9 @@ def test_integer_programs_are_refused():
 
 def test_table_1_has_the_objectives_of_highs_and_the_same_bits(recorded):
     for found in recorded.values():
-        queries, answers = found.log.queries(found.people.ids), found.log.answers()
-        for program in (Dmt(), BoundedDmt(20.0)):
-            problem = program.problem(queries, answers)
+        transcript = found.log.transcript(found.people.ids)
+        for program in (Dmt(), CappedDmt(20.0)):
+            problem = program.problem(transcript)
             ours, theirs = InteriorPoint().solve(problem), Highs().solve(problem)
             a, b = certify(problem, ours), certify(problem, theirs)
             assert abs(a.upper - b.upper) <= 1e-8 * b.upper
@@ -175,3 +176,15 @@ def test_feasible_points_certify():
     solution = InteriorPoint().solve(problem)
     assert isinstance(certify(problem, solution), FeasiblePoint)
     assert np.allclose(solution.x, 0.5)
+
+
+def test_the_wait_for_the_compiler_is_logged(monkeypatch, caplog):
+    monkeypatch.setattr(interior, "_loaded", set())
+    caplog.set_level("INFO", logger=interior.__name__)
+    monkeypatch.setattr(interior, "is_compiled", lambda objective: True)
+    interior.warm_up(Objective.L1)
+    assert not caplog.messages
+    interior._loaded.clear()
+    monkeypatch.setattr(interior, "is_compiled", lambda objective: False)
+    interior.warm_up(Objective.L1)
+    assert caplog.messages == ["compiling the solver, once on this machine: about half a minute"]

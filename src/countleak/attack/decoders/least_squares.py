@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from countleak.attack.guess import Guess, Squares, bits_from
 from countleak.attack.programs import Dmt
-from countleak.attack.solvers.squares import box_least_squares
+from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
 
 
@@ -30,7 +30,7 @@ class LeastSquares:
         """Fit, estimate the noise, and turn both into a probability for everyone."""
         problem = Dmt().problem(transcript)
         A, b = problem.A.astype(np.float64), problem.b
-        fit = box_least_squares(A, b)
+        fit = box_least_squares(NormalEquations.of(A, b))
         sigma = self.sigma or residual_scale(fit.x, fit.squares, b.size)
         error = standard_errors(A, sigma)
         basis = Squares(

@@ -16,7 +16,7 @@ from countleak.attack.decoders import Decoder
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.guess import Guess, Polish
 from countleak.attack.programs import Dmt
-from countleak.attack.solvers.squares import box_least_squares
+from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
 
 
@@ -37,7 +37,7 @@ class Polished:
         problem = Dmt().problem(transcript)
         A, b = problem.A.astype(np.float64), problem.b
         x = descend(A, b, guess.values.astype(np.float64))
-        relaxed = box_least_squares(A, b)
+        relaxed = box_least_squares(NormalEquations.of(A, b))
         lower, proven = max(0.0, relaxed.squares - relaxed.gap), False
         if x.size <= self.prove_up_to and b.size >= x.size:
             # It loads Numba, which only a proof should have to wait for.

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from threadpoolctl import threadpool_limits
 
 from countleak.attack.decoders.known import known_values
 from countleak.attack.diagnosis import ENOUGH
 from countleak.attack.guess import Guess, Intervals, Summed
 from countleak.attack.programs import Dmt
 from countleak.attack.queries.ids import Id
+from countleak.attack.solvers.machine import one_thread
 from countleak.attack.transcript import Transcript
 from countleak.errors import InputError, SolverError
 
@@ -56,7 +56,7 @@ class Sums:
     def decode(self, transcript: Transcript) -> Guess:
         """Fit the spread, then everyone's number within the bounds."""
         # The matrices are small: threads would wait for each other more than they would work.
-        with threadpool_limits(1):
+        with one_thread():
             return self._decode(transcript)
 
     def _decode(self, transcript: Transcript) -> Guess:

@@ -1,19 +1,38 @@
 """The sampler's compiled loops: draws of single bits or values, and exchanges between two people.
 
-Every answer i has a cell ``cell[i]`` in a table of log-likelihoods, in which one person more
-in its count moves it one cell down and one person less one cell up. ``up`` and ``down`` hold the
-change of log-likelihood of either move, so a bit's odds are one sum over the answers it is in.
+Every answer has a cell in a table of log-likelihoods, in which one person more in its count moves
+it one cell down and one person less one cell up. A bit's odds are one sum over the answers it is
+in, of the change of log-likelihood of either move.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
-compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+from countleak.attack.solvers.machine import compiled
+
+kernel = compiled(fastmath={"reassoc", "contract"})
 
 
-@compiled
-def _gain(j, step, cell, start, middle, rows, up, down):
-    """Change of log-likelihood when bit j moves by ``step``; from ``middle`` on weights are -1."""
+class Chain(NamedTuple):
+    """Bits and what their draws depend on; ``x`` and ``cell`` are changed in place."""
+
+    x: NDArray[Any]  # (n,) bits
+    free: NDArray[Any]  # (n,) which of them are drawn; the others stay as they are
+    cell: NDArray[Any]  # (m,) where each answer is in the table
+    start: NDArray[Any]  # (n+1,) the answers about bit j are rows[start[j] : start[j + 1]],
+    middle: NDArray[Any]  # (n,) those from middle[j] on with weight -1
+    rows: NDArray[Any]
+    up: NDArray[Any]  # change of log-likelihood of each cell's move up,
+    down: NDArray[Any]  # and of its move down
+
+
+@kernel
+def _gain(j, step, chain):
+    """Change of log-likelihood when bit j moves by ``step``."""
+    cell, start, middle, rows = chain.cell, chain.start, chain.middle, chain.rows
+    up, down = chain.up, chain.down
     gain = 0.0
     if step > 0:
         for t in range(start[j], middle[j]):
@@ -28,56 +47,59 @@ def _gain(j, step, cell, start, middle, rows, up, down):
     return gain
 
 
-@compiled
-def _move(j, step, cell, start, middle, rows):
+@kernel
+def _move(j, step, chain):
+    cell, start, middle, rows = chain.cell, chain.start, chain.middle, chain.rows
     for t in range(start[j], middle[j]):
         cell[rows[t]] -= step
     for t in range(middle[j], start[j + 1]):
         cell[rows[t]] += step
 
 
-@compiled
-def sweep(x, free, cell, start, middle, rows, up, down, odds, beta, rng, exchanges, total):
+@kernel
+def sweep(chain, odds, beta, rng, exchanges, total):
     """Draw every bit once, then try ``exchanges`` exchanges, at inverse temperature ``beta``.
 
-    ``odds`` is the prior log-odds of a one; bits that are not ``free`` (n,) stay as they are. Adds
-    to ``total`` (n,) each bit's probability of being 1 given all others.
+    ``odds`` is the prior log-odds of a one. Adds to ``total`` (n,) each bit's probability of being
+    1 given all others.
     """
+    x, free = chain.x, chain.free
     n = x.size
     for j in range(n):
         if not free[j]:
             total[j] += x[j]
             continue
         step = 1 - 2 * x[j]
-        gain = _gain(j, step, cell, start, middle, rows, up, down)
+        gain = _gain(j, step, chain)
         p = 1.0 / (1.0 + np.exp(-(odds + beta * gain * step)))
         total[j] += p
         if (1 if rng.random() < p else 0) != x[j]:
             x[j] += step
-            _move(j, step, cell, start, middle, rows)
+            _move(j, step, chain)
     for _ in range(exchanges):
         a, b = int(rng.random() * n), int(rng.random() * n)
         if x[a] == x[b] or not free[a] or not free[b]:
             continue
         step = 1 - 2 * x[a]
-        gain = _gain(a, step, cell, start, middle, rows, up, down)
-        _move(a, step, cell, start, middle, rows)
-        gain += _gain(b, -step, cell, start, middle, rows, up, down)
+        gain = _gain(a, step, chain)
+        _move(a, step, chain)
+        gain += _gain(b, -step, chain)
         if np.log(rng.random()) < beta * gain:
-            _move(b, -step, cell, start, middle, rows)
+            _move(b, -step, chain)
             x[a] += step
             x[b] -= step
         else:
-            _move(a, -step, cell, start, middle, rows)
+            _move(a, -step, chain)
 
 
-@compiled
-def sweep_values(x, free, cell, start, middle, rows, up, down, rates, beta, rng, exchanges, total):
+@kernel
+def sweep_values(chain, rates, beta, rng, exchanges, total):
     """The same where each of n people has one of k values: bit ``v * n + j`` says j has value v.
 
     ``rates`` (k,) are the logarithms of how common each value is. The answers about one value say
     nothing of another, so the changes of leaving one and taking another add up.
     """
+    x, free = chain.x, chain.free
     k = rates.size
     n = x.size // k
     log = np.empty(k)
@@ -92,31 +114,31 @@ def sweep_values(x, free, cell, start, middle, rows, up, down, rates, beta, rng,
         now = value[j]
         for v in range(k):
             step = -1 if v == now else 1
-            gain = _gain(v * n + j, step, cell, start, middle, rows, up, down)
+            gain = _gain(v * n + j, step, chain)
             # Staying costs nothing; what leaving would change is counted against it.
             log[v] = rates[v] + beta * (-gain if v == now else gain)
         new = _draw_value(log, j, n, rng, total)
         if new != now:
-            _take_value(j, now, new, n, x, cell, start, middle, rows)
+            _take_value(j, now, new, n, chain)
             value[j] = new
     for _ in range(exchanges):
         a, b = int(rng.random() * n), int(rng.random() * n)
         u, w = value[a], value[b]
         if u == w or not free[a] or not free[b]:
             continue
-        gain = _gain(u * n + a, -1, cell, start, middle, rows, up, down)
-        gain += _gain(w * n + a, 1, cell, start, middle, rows, up, down)
-        _take_value(a, u, w, n, x, cell, start, middle, rows)
-        gain += _gain(w * n + b, -1, cell, start, middle, rows, up, down)
-        gain += _gain(u * n + b, 1, cell, start, middle, rows, up, down)
+        gain = _gain(u * n + a, -1, chain)
+        gain += _gain(w * n + a, 1, chain)
+        _take_value(a, u, w, n, chain)
+        gain += _gain(w * n + b, -1, chain)
+        gain += _gain(u * n + b, 1, chain)
         if np.log(rng.random()) < beta * gain:
-            _take_value(b, w, u, n, x, cell, start, middle, rows)
+            _take_value(b, w, u, n, chain)
             value[a], value[b] = w, u
         else:
-            _take_value(a, w, u, n, x, cell, start, middle, rows)
+            _take_value(a, w, u, n, chain)
 
 
-@compiled
+@kernel
 def _draw_value(log, j, n, rng, total):
     """The value of person j drawn by log-weights (k,); adds the probability of each to total."""
     weight = np.exp(log - log.max())
@@ -131,15 +153,15 @@ def _draw_value(log, j, n, rng, total):
     return weight.size - 1
 
 
-@compiled
-def _take_value(j, old, new, n, x, cell, start, middle, rows):
-    _move(old * n + j, -1, cell, start, middle, rows)
-    _move(new * n + j, 1, cell, start, middle, rows)
-    x[old * n + j] = 0
-    x[new * n + j] = 1
+@kernel
+def _take_value(j, old, new, n, chain):
+    _move(old * n + j, -1, chain)
+    _move(new * n + j, 1, chain)
+    chain.x[old * n + j] = 0
+    chain.x[new * n + j] = 1
 
 
-@compiled
+@kernel
 def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
     """The same where all noise is Gaussian: c (n,) is A'W(b - Ax) and G (n, n) is A'WA.
 
@@ -170,9 +192,9 @@ def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
                 c[k] -= step * (G[a, k] - G[b, k])
 
 
-@compiled
+@kernel
 def gram_sweep_values(x, free, c, G, rates, rng, exchanges, total):
-    """``sweep_values`` where all noise is Gaussian: c (kn,) and G (k, n, n), a block a value."""
+    """``sweep_values`` where all noise is Gaussian: c (kn,), G (k, n, n), one block per value."""
     k, n = G.shape[0], G.shape[1]
     log = np.empty(k)
     value = np.empty(n, np.int64)
@@ -206,7 +228,7 @@ def gram_sweep_values(x, free, c, G, rates, rng, exchanges, total):
             value[a], value[b] = w, u
 
 
-@compiled
+@kernel
 def _flip(j, v, step, x, c, G):
     n = G.shape[1]
     x[v * n + j] += step

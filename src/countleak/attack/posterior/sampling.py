@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from countleak.attack.noise import UNKNOWN, Values
 from countleak.attack.posterior.evidence import Evidence
 from countleak.attack.posterior.gram import Gram, GramReplica
 from countleak.attack.posterior.replicas import Replica, TableReplica
 from countleak.attack.posterior.secret_draws import Bits, Kind
+from countleak.attack.solvers.machine import one_thread
 from countleak.errors import InputError
 
 # Neighbours should exchange about this often.
@@ -94,7 +94,7 @@ def sample(
     apart = kind.blocks == 1 or evidence.noise.offset is not UNKNOWN
     gram = Gram.of(evidence, kind.blocks) if plain and apart and not histogram else None
     # The matrices are small: threads would wait for each other more than they would work.
-    with threadpool_limits(1):
+    with one_thread():
         runs = [
             _ladder(evidence, start, rng, kind, held, effort, gram, first=k == 0)
             for k in range(effort.ladders)

@@ -126,10 +126,8 @@ class Bits:
         from countleak.attack.posterior import kernels
 
         e = state.evidence
-        kernels.sweep(
-            state.x, state.free, state.cell, e.start, e.middle, e.rows, *moves,
-            float(logit(rates[0])), beta, rng, e.n // 2, total,
-        )  # fmt: skip
+        chain = kernels.Chain(state.x, state.free, state.cell, e.start, e.middle, e.rows, *moves)
+        kernels.sweep(chain, float(logit(rates[0])), beta, rng, e.n // 2, total)
 
     def gram_sweep(
         self,
@@ -198,10 +196,8 @@ class OneOf:
         from countleak.attack.posterior import kernels
 
         e = state.evidence
-        kernels.sweep_values(
-            state.x, state.free, state.cell, e.start, e.middle, e.rows, *moves,
-            np.log(rates), beta, rng, self.people(e.n), total,
-        )  # fmt: skip
+        chain = kernels.Chain(state.x, state.free, state.cell, e.start, e.middle, e.rows, *moves)
+        kernels.sweep_values(chain, np.log(rates), beta, rng, self.people(e.n), total)
 
     def gram_sweep(
         self,

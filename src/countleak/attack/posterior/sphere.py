@@ -1,19 +1,20 @@
 """Sphere decoding: the bits of least squared error, proven by exhausting all that could be better.
 
 With A = QR the error is |Q'b - Rx|^2 plus a constant, a sum that grows with every bit fixed from
-the last to the first; a branch is given up as soon as it exceeds the best whole sum found.
+the last to the first; a branch is given up as soon as it exceeds the best complete sum.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import qr
+
+from countleak.attack.solvers.machine import compiled
 
 
 def search(
     A: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64], nodes: int
 ) -> tuple[NDArray[np.float64], bool]:
-    """The best bits (n,) found from x (n,), and whether they are proven to be the best.
+    """The best bits (n,) reached from x (n,), and whether they are proven to be the best.
 
     The proof is given up after ``nodes`` partial sums.
     """
@@ -22,16 +23,16 @@ def search(
     n = x.size
     if R.shape[0] < n:
         return x, False
-    found = x[order].astype(np.int64)
-    finished = _search(np.ascontiguousarray(R), Q.T @ b, found, nodes)
+    pivoted = x[order].astype(np.int64)
+    finished = _search(np.ascontiguousarray(R), Q.T @ b, pivoted, nodes)
     best = np.empty(n)
-    best[order] = found
+    best[order] = pivoted
     return best, bool(finished)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def _search(R, z, best, nodes):
-    """Depth first, the nearer bit first; ``best`` (n,) is replaced by what is found."""
+    """Whether the search was exhausted: depth first, the nearer bit first, ``best`` improved."""
     n = best.size
     limit = 0.0
     for i in range(n):

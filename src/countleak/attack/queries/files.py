@@ -4,7 +4,6 @@ The file holds parameters, never SQL: the text that is sent is built from them w
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from countleak.attack.queries.signs import Signs
 from countleak.attack.queries.subsets import Subsets
 from countleak.attack.queries.tables import Tables
 from countleak.errors import InputError
-from countleak.files import Records, read_records, write_records
+from countleak.files import Name, Records, read_records, write_records
 
 FAMILIES: dict[str, Family] = {
     family.name: family for family in (Digits(), Signs(), Subsets(), Tables())
@@ -26,11 +25,13 @@ MEMBERS = "members"
 AGAIN = "run `countleak plan` again"
 
 
-def write_queries(path: str | Path, queries: Queries) -> None:
+def write_queries(path: Name, queries: Queries) -> None:
     """Write queries to a file that holds all an attacker needs: whom, and what."""
     signed = bool((queries.matrix < 0).any())
     if not np.isin(queries.matrix, (-1, 1) if signed else (0, 1)).all():
         raise InputError("only subset (0/1) and sign (-1/+1) queries can be written to a file")
+    if MEMBERS in queries.parameters:
+        raise InputError(f"a column is called {MEMBERS!r}, as a key of the file is; rename it")
     rows = np.packbits(queries.matrix > 0, axis=1)
     header = {
         "queries": len(queries),
@@ -40,7 +41,7 @@ def write_queries(path: str | Path, queries: Queries) -> None:
     }
     parameters = {name: values.tolist() for name, values in queries.parameters.items()}
     write_records(
-        Path(path),
+        path,
         "queries",
         header,
         (
@@ -53,9 +54,9 @@ def write_queries(path: str | Path, queries: Queries) -> None:
     )
 
 
-def read_queries(path: str | Path) -> Queries:
+def read_queries(path: Name) -> Queries:
     """The queries of a file written by ``write_queries``."""
-    records = read_records(Path(path), "queries")
+    records = read_records(path, "queries")
     if not records.lines:
         raise InputError(f"{path}: there are no queries; {AGAIN}")
     header = records.header

@@ -59,8 +59,8 @@ class Highs:
     def _dual(self, problem: Problem, begin: float) -> Solution:
         """(D), whose rows x prices.
 
-        A finite beta lets y leave [-w, w] at a price. Few rows ever need that: they get their
-        columns when x first breaks their bound, and the simplex goes on from where it was.
+        A finite beta lets y leave [-1, 1] at a price. Few rows ever need that: they get their
+        columns when x first exceeds their bound, and the simplex resumes from where it was.
         """
         A, model = csr_array(problem.A), dual_program(problem, self._options)
         freed = np.empty(0, dtype=np.int64)
@@ -68,7 +68,7 @@ class Highs:
         while True:
             model.run()
             if model.getModelStatus() not in _DECIDED:
-                # A basis that does not suit the new columns can leave the simplex at a loss.
+                # A basis that does not suit the new columns can leave the simplex undecided.
                 model.clearSolver()
                 model.run()
             iterations += _iterations(model)
@@ -81,11 +81,11 @@ class Highs:
             x, columns = np.array(solution.row_dual), np.array(solution.col_value)
             if problem.bound == inf or _status(model) is not Status.OPTIMAL:
                 break
-            broken = np.abs(problem.residual(x)) > problem.bound + self.tolerance
-            broken[freed] = False
-            if not broken.any():
+            exceeds = np.abs(problem.residual(x)) > problem.bound + self.tolerance
+            exceeds[freed] = False
+            if not exceeds.any():
                 break
-            new = np.flatnonzero(broken)
+            new = np.flatnonzero(exceeds)
             _free(model, A[new], problem.b[new], problem.bound)
             freed = np.concatenate([freed, new])
         if problem.bound < inf and _status(model) is not Status.OPTIMAL:
@@ -100,8 +100,8 @@ class Highs:
         model = self._ranged(problem)
         model.run()
         if model.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
-            _, found, ray = model.getDualRay()
-            y = np.array(ray) if found else _lonely(problem)
+            _, has_ray, ray = model.getDualRay()
+            y = np.array(ray) if has_ray else _empty_rows(problem)
             seconds = perf_counter() - begin
             return Solution(None, y, Status.INFEASIBLE, _iterations(model), seconds, NAME)
         x = np.array(model.getSolution().col_value)
@@ -124,8 +124,8 @@ class Highs:
         model.HandleKeyboardInterrupt = True
         model.solve()
         info = model.getInfo()
-        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        x = np.round(np.array(model.getSolution().col_value[:n])) if found else None
+        feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        x = np.round(np.array(model.getSolution().col_value[:n])) if feasible else None
         status = _status(model)
         if problem.objective is Objective.NONE and status is Status.OPTIMAL:
             status = Status.FEASIBLE
@@ -158,7 +158,7 @@ def extremes(
     """For each person i a y (m,) that bounds towards_i x_i from below over the x of (F).
 
     None where HiGHS found no optimum. Only the cost changes from one person to the next, so the
-    simplex goes on from the vertex where it was.
+    simplex resumes from the vertex where it was.
     """
     model = Highs()._ranged(problem)
     model.setOptionValue("simplex_strategy", 4)  # primal: the vertex stays feasible
@@ -187,7 +187,7 @@ def build_model(
     for option, value in {"output_flag": False, **options}.items():
         model.setOptionValue(option, value)
     count, matrix = matrix.shape[1], matrix.tocsc()
-    taken = model.passModel(
+    outcome = model.passModel(
         count,
         matrix.shape[0],
         matrix.nnz,
@@ -202,14 +202,14 @@ def build_model(
         matrix.data.astype(np.float64),
         (np.arange(count) < whole).astype(np.int32),
     )
-    if taken == highspy.HighsStatus.kError:
-        raise SolverError("HiGHS would not take the program; check A and b for huge numbers")
+    if outcome == highspy.HighsStatus.kError:
+        raise SolverError("HiGHS rejected the program; check A and b for huge numbers")
     return model
 
 
 def dual_program(problem: Problem, options: Mapping[str, object]) -> highspy.Highs:
-    """(D) without bounds:  min 1't - b'y  s.t.  t - A'y >= 0,  t >= 0,  |y| <= w."""
-    n, w = problem.A.shape[1], problem.w
+    """(D) without bounds:  min 1't - b'y  s.t.  t - A'y >= 0,  t >= 0,  |y| <= 1."""
+    m, n = problem.A.shape
     A = csr_array(problem.A)
     # By columns, -A' is A by rows: put together by hand, which takes a tenth of hstack's time.
     ends = A.indptr[-1] + np.arange(1, n + 1)
@@ -219,24 +219,24 @@ def dual_program(problem: Problem, options: Mapping[str, object]) -> highspy.Hig
             np.append(A.indices, np.arange(n)),
             np.append(A.indptr, ends),
         ),
-        shape=(n, problem.b.size + n),
+        shape=(n, m + n),
     )
     return build_model(
         matrix,
         cost=np.append(-problem.b, np.ones(n)),
-        columns=(np.append(-w, np.zeros(n)), np.append(w, np.full(n, _INFINITY))),
+        columns=(np.repeat([-1.0, 0.0], [m, n]), np.repeat([1.0, _INFINITY], [m, n])),
         rows=(np.zeros(n), np.full(n, _INFINITY)),
         options=options,
     )
 
 
 def primal_program(problem: Problem, options: Mapping[str, object]) -> highspy.Highs:
-    """(P) as most write it:  min w'(u + v)  s.t.  Ax + u - v = b,  0 <= u, v <= beta."""
+    """(P) as most write it:  min 1'(u + v)  s.t.  Ax + u - v = b,  0 <= u, v <= beta."""
     m, n = problem.A.shape
     beta = _INFINITY if problem.bound == inf else problem.bound
     return build_model(
         hstack([csr_array(problem.A), eye_array(m), -eye_array(m)], format="csc"),
-        cost=np.concatenate([np.zeros(n), problem.w, problem.w]),
+        cost=np.repeat([0.0, 1.0], [n, 2 * m]),
         columns=(np.zeros(n + 2 * m), np.repeat([1.0, beta], [n, 2 * m])),
         rows=(problem.b, problem.b),
         options=options,
@@ -244,14 +244,14 @@ def primal_program(problem: Problem, options: Mapping[str, object]) -> highspy.H
     )
 
 
-def _lonely(problem: Problem) -> NDArray[np.float64]:
-    """The proof that HiGHS leaves to the eye: an answer beyond its bound about nobody."""
-    nobody = ~np.any(problem.A, axis=1) & (np.abs(problem.b) > problem.bound)
-    return np.where(nobody, np.sign(problem.b), 0.0)
+def _empty_rows(problem: Problem) -> NDArray[np.float64]:
+    """The proof for which HiGHS has no ray: a row of zeros whose answer exceeds the bound."""
+    impossible = ~np.any(problem.A, axis=1) & (np.abs(problem.b) > problem.bound)
+    return np.where(impossible, np.sign(problem.b), 0.0)
 
 
 def _free(model: highspy.Highs, A: csr_array, b: NDArray[np.float64], bound: float) -> None:
-    """Two neighbouring columns a row: y above w at the price beta - b, below -w at beta + b."""
+    """Two neighbouring columns per row: y above 1 at the price beta - b, below -1 at beta + b."""
     pairs = csr_array(kron(A, [[-1.0], [1.0]]))
     k = 2 * b.size
     model.addCols(
@@ -269,7 +269,7 @@ def _free(model: highspy.Highs, A: csr_array, b: NDArray[np.float64], bound: flo
 def _assemble(
     problem: Problem, freed: NDArray[np.int64], columns: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """y (m,) from the columns of the dual LP: its part in [-w, w] and what leaves it."""
+    """y (m,) from the columns of the dual LP: its part in [-1, 1] and what leaves it."""
     m, n = problem.A.shape
     y = columns[:m].copy()
     above, below = columns[m + n :].reshape(-1, 2).T

@@ -1,15 +1,13 @@
 """The interior point made for the reconstruction program: fast, certified, dense.
 
-This is its face; the mathematics and the compiled loops are in ``attack.solvers.kernels``.
+The mathematics and the compiled loops are in ``attack.solvers.kernels``.
 """
 
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
 from math import inf
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.programs import Objective, Point, Problem, Solution, Status
+from countleak.attack.solvers.machine import cache_folder, one_thread
 from countleak.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ log = logging.getLogger(__name__)
 NAME = "interior point"
 # How near every pair must be to its target before a point is called the centre.
 CENTRING = 1e-8
+# The compiled loop for each objective, as Numba names its files.
+LOOPS = {Objective.L1: "path.optimise", Objective.NONE: "centre.centre"}
 # What the compiled loops call their ends, by number.
 ENDS = (
     Status.OPTIMAL,
@@ -36,6 +37,8 @@ ENDS = (
     Status.ITERATION_LIMIT,
     Status.TROUBLE,
 )
+# The objectives whose loops this process has run.
+_loaded: set[Objective] = set()
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,9 @@ class InteriorPoint:
     def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
         """Solve many; those that share the same array ``A`` share the work of preparing it."""
         if any(problem.integer for problem in problems):
-            raise InputError("the interior point does not do whole numbers; use Highs")
+            raise InputError("the interior point does not solve over whole numbers; use Highs")
         # Importing the kernels loads Numba, which only a solve should have to wait for.
         from countleak.attack.solvers.kernels.bits import prepare
-        from countleak.attack.solvers.kernels.lapack import one_thread
 
         for objective in {problem.objective for problem in problems}:
             warm_up(objective)
@@ -93,11 +95,10 @@ class InteriorPoint:
         if problem.bound == 0:
             # Every row an equation: a set without interior, which no interior point can enter.
             return Solution(None, None, Status.TROUBLE, 0, 0.0, NAME)
+        program = _program(A, problem.b, problem.bound)
         if problem.objective is Objective.NONE:
-            weightless = _program(A, problem.b, np.zeros(A.m), problem.bound)
-            x, y, end, count = centre(weightless, CENTRING, self.max_iterations)
+            x, y, end, count = centre(program, CENTRING, self.max_iterations)
         else:
-            program = _program(A, problem.b, problem.w, problem.bound)
             # A whole number would be another type to Numba, and compiled for anew.
             tolerance = float(self.tolerance)
             x, y, end, count = optimise(program, False, tolerance, self.max_iterations)
@@ -117,28 +118,35 @@ class InteriorPoint:
         return Solution(x, y, status, count, 0.0, NAME, point)
 
 
-@cache
+def is_compiled(objective: Objective) -> bool:
+    """Whether the loop for an objective was compiled before, here or by another process."""
+    folder = cache_folder()
+    return objective in _loaded or (
+        folder is not None and any(folder.rglob(f"{LOOPS[objective]}-*.nbi"))
+    )
+
+
 def warm_up(objective: Objective) -> None:
     """Compile the loop for an objective, or load it from its cache, so that no timing has to."""
+    if objective in _loaded:
+        return
     from countleak.attack.solvers.kernels.bits import prepare
-    from countleak.attack.solvers.kernels.path import optimise
 
-    if not any(Path(optimise.stats.cache_path).glob("path.optimise*.nbi")):
+    if not is_compiled(objective):
         log.info("compiling the solver, once on this machine: about half a minute")
     A = np.random.default_rng(0).integers(0, 2, (60, 8), dtype=np.int8)
     bound = 9.0 if objective is Objective.NONE else inf
     InteriorPoint()._solve(Problem(A, A.sum(axis=1) / 2.0, objective, bound), prepare(A))
+    _loaded.add(objective)
 
 
-def _program(
-    A: "Matrix", b: NDArray[np.float64], w: NDArray[np.float64], bound: float
-) -> "Program":
+def _program(A: "Matrix", b: NDArray[np.float64], bound: float) -> "Program":
     from countleak.attack.solvers.kernels.newton import Program
 
     # Typical sizes of a reduced cost and of a residual, by which to tell what is basic.
     square = max(float(np.trace(A.gram)) / A.n, 1e-30)
-    price, size = 2 * w.mean() * square**0.5, 0.1 * (square / A.m) ** 0.5
-    # Copies, for a read-only array is another type to Numba, and would be compiled for anew.
-    b, w = np.array(b, np.float64, order="C"), np.array(w, np.float64, order="C")
+    price, size = 2 * square**0.5, 0.1 * (square / A.m) ** 0.5
+    # A copy, for a read-only array is another type to Numba, and would be compiled for anew.
+    b = np.array(b, np.float64, order="C")
     beta = float(bound) if bound < inf else 0.0
-    return Program(A, b, w, np.zeros(A.n), 0.0, beta, price, size)
+    return Program(A, b, np.zeros(A.n), 0.0, beta, price, size)

@@ -38,7 +38,7 @@ def draw_calibration(calibration: Calibration, path: Path) -> None:
 
 
 def draw_diagnosis(diagnosis: Diagnosis, path: Path) -> None:
-    """Draw a fit's residuals: their histogram beside the inferred law, and the noise by group."""
+    """Draw the residuals of a fit: a histogram beside the inferred law, and the noise by group."""
     alt = altair()
     values, counts = np.unique(np.round(diagnosis.residuals), return_counts=True)
     # A histogram of far-off answers would squeeze the noise into one bar.

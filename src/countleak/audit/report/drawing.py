@@ -4,16 +4,28 @@ from pathlib import Path
 from typing import Any
 
 from countleak.errors import InputError, MissingExtra
+from countleak.files import replacing, require_own
 
-FORMATS = (".svg", ".png", ".html")
+# The formats, and how a file of each begins.
+FORMATS = {
+    ".svg": (b"<svg", b"<?xml"),
+    ".png": (b"\x89PNG",),
+    ".html": (b"<!DOCTYPE html", b"<!doctype html", b"<html"),
+}
 RECOVERED, MISSED, QUIET = "#1b7f79", "#d1495b", "#8a8f98"
 
 
 def require_drawing(path: Path | None = None) -> None:
-    """Raise before hours of work what would only be noticed after: no altair, no such format."""
+    """Raise before hours of work what would only be noticed after: no altair, no such format.
+
+    Nor is anything but a picture of that format replaced by one.
+    """
     altair()
-    if path is not None and path.suffix not in FORMATS:
-        raise InputError(f"{path}: cannot draw {path.suffix!r}; choose {', '.join(FORMATS)}")
+    if path is not None:
+        if path.suffix not in FORMATS:
+            raise InputError(f"{path}: cannot draw {path.suffix!r}; choose {', '.join(FORMATS)}")
+        beginnings = FORMATS[path.suffix]
+        require_own(path, f"a {path.suffix} picture", lambda line: line.startswith(beginnings))
 
 
 def altair() -> Any:
@@ -27,9 +39,10 @@ def altair() -> Any:
 
 def save(chart: Any, path: Path) -> None:
     """Write a chart in the format that the file's name asks for."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    require_drawing(path)
     options: dict[str, dict[str, Any]] = {
         ".png": {"scale_factor": 2},
         ".html": {"inline": True},
     }
-    chart.save(str(path), **options.get(path.suffix, {}))
+    with replacing(path, "wb" if path.suffix == ".png" else "w") as file:
+        chart.save(file, format=path.suffix[1:], **options.get(path.suffix, {}))

@@ -21,13 +21,13 @@ from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_queries
 from countleak.attack.secrets import Bit
 from countleak.attack.solvers.interior import InteriorPoint
-from countleak.attack.solvers.squares import box_least_squares
+from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
 from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack, Recursion, predict
 from countleak.audit.people import generated_census
-from countleak.audit.run import Progress, silent
 from countleak.audit.targets.simulated import SimulatedDiffix
 from countleak.errors import InputError
+from countleak.progress import Progress, silent
 
 PEOPLE = (50, 75, 100, 125, 150)
 A_PRIME = len(CONSTANTS) * len(SWEEP_EXPONENTS)
@@ -196,7 +196,10 @@ def _least_squares(
 ) -> list[NDArray[np.int8]]:
     # The triangle of the queries has the same least squares and far fewer rows.
     Q, R = np.linalg.qr(transcripts[0].queries.matrix.astype(np.float64))
-    fits = [box_least_squares(R, Q.T @ each.suppressed_as(0).values) for each in transcripts]
+    fits = [
+        box_least_squares(NormalEquations.of(R, Q.T @ each.suppressed_as(0).values))
+        for each in transcripts
+    ]
     return [(fit.x >= 0.5).astype(np.int8) for fit in fits]
 
 

@@ -14,8 +14,9 @@ from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.secrets import Bit
 from countleak.attack.transcript import Transcript
 from countleak.audit.people import STATUS_SHARES, People, generated_bank
-from countleak.audit.run import Progress, ask, silent
+from countleak.audit.run import ask
 from countleak.audit.targets.simulated import Simulated, SimulatedDiffix
+from countleak.progress import Progress, silent
 
 JOINT, SEPARATE, PAPER = "together", "one posterior per value", "the paper's LP per value"
 SURE = 0.95

@@ -25,11 +25,11 @@ from countleak.attack.decoders.robust import Robust
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.noise import Noise, Threshold
 from countleak.audit.budget.evolution import Attack, Posterior, genie_bound, large_n_limit, predict
-from countleak.audit.run import Progress, silent
 from countleak.audit.scores import calibration
 from countleak.audit.targets.simulated import Gaussian
 from countleak.errors import InputError, NoPrediction
 from countleak.lab.bench.worlds import Setting
+from countleak.progress import Progress, silent
 
 SURE = 0.95
 

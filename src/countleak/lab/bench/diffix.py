@@ -9,11 +9,12 @@ import numpy as np
 
 from countleak.attack.queries.digits import digit_queries
 from countleak.audit.people import generated_bank
-from countleak.audit.run import Progress, ask, silent
+from countleak.audit.run import ask
 from countleak.audit.targets.diffix import Diffix
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
 from countleak.diffix.salt import Salt
+from countleak.progress import Progress, silent
 
 SALT = Salt(b"the salt of a measurement")
 

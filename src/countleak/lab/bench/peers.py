@@ -1,7 +1,7 @@
 """The solvers a user might pick for the unbounded (P), each from problem to certified solution.
 
 Each peer gets the formulation that suits it best among the usual ones, and the tightest
-tolerance it takes in its stride; what it really reached is for ``certify`` to say.
+tolerance that does not slow it down; ``certify`` then measures what it reached.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,11 +32,11 @@ class Peer:
 
     @property
     def installed(self) -> bool:
-        """Whether what it needs is there."""
+        """Whether its module can be imported."""
         return self.module is None or find_spec(self.module) is not None
 
     def solve(self, problem: Problem, threads: int = 1) -> Solution:
-        """Solve (P); the status is not the peer's word but left to ``certify``."""
+        """Solve (P); whether the solution is optimal is left to ``certify``."""
         begin = perf_counter()
         x, y = self.run(problem, threads)
         return Solution(x, y, Status.OPTIMAL, 0, perf_counter() - begin, self.name)
@@ -167,7 +167,7 @@ PEERS: tuple[Peer, ...] = (
 def using_threads(count: int) -> Iterator[None]:
     """Keep every library to ``count`` threads meanwhile.
 
-    HiGHS keeps the threads of its first run for good, and fails when asked for others, unless its
+    HiGHS keeps the number of threads of its first run, and fails when another is set, unless its
     scheduler is reset in between.
     """
     highspy.Highs.resetGlobalScheduler(True)

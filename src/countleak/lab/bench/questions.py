@@ -24,11 +24,12 @@ from countleak.attack.queries.digits import digit_queries
 from countleak.attack.secrets import Bit
 from countleak.attack.transcript import Journal
 from countleak.audit.people import generated_bank
-from countleak.audit.run import Asking, Progress, ask_in_steps, ask_into, silent
+from countleak.audit.run import Asking, ask_in_steps, ask_into
 from countleak.audit.targets.diffix import Diffix
 from countleak.audit.targets.recorded import Recorded
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError
+from countleak.progress import Progress, silent
 
 SECRET = Bit("status = 'C'")
 RANDOM = "random"

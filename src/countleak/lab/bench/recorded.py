@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from countleak.attack.transcript import Transcript
-from countleak.audit.run import Progress, silent
 from countleak.audit.scores import calibration
 from countleak.audit.targets.recorded import RecordedRange, read_ranges
 from countleak.lab.bench.decoders import DECODERS, SURE, queries_needed
+from countleak.progress import Progress, silent
 
 SIZES = (750, 900, 1050, 1200, 1350, 1500, 1650, 1800, 2000, 2200, 2500)
 COMPARED = ("lp", "ls", "auto")

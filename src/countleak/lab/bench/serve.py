@@ -14,14 +14,14 @@ from countleak.attack.queries.arithmetic import numeric_server
 from countleak.attack.queries.digits import digit_queries
 from countleak.attack.secrets import Bit
 from countleak.audit.people import People, generated_bank
-from countleak.audit.run import Progress
-from countleak.audit.serving import DATABASE, TABLE, serve_people
 from countleak.audit.targets.diffix import Diffix
 from countleak.audit.targets.pool import Connection
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.sql import SqlQuestions
 from countleak.diffix.salt import Salt
+from countleak.diffix.server.background import DATABASE, TABLE, serve_columns
+from countleak.progress import Progress
 
 SALT = Salt(b"the salt of a measurement")
 RELEASE = "18.1"
@@ -53,7 +53,9 @@ def measure(queries: int, connections: Sequence[int], progress: Progress) -> lis
     rows: list[Throughput] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="countleak-")))
-        served = stack.enter_context(serve_people(bank, folder, SALT, RELEASE))
+        served = stack.enter_context(
+            serve_columns(bank.all_columns, bank.key[0], folder, SALT, RELEASE)
+        )
         plain = stack.enter_context(_plain_server(bank))
         diffix = Diffix(bank, secret, RELEASE, SALT)
         over_wire = PostgresTarget(served.postgres, questions)

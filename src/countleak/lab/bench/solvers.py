@@ -15,9 +15,9 @@ from countleak.attack.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_qu
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.solvers.interior import InteriorPoint
 from countleak.audit.people import generated_census
-from countleak.audit.run import Progress, silent
 from countleak.errors import InputError, SolverError
 from countleak.lab.bench.peers import PEERS, Peer, using_threads
+from countleak.progress import Progress, silent
 
 PAPER_SIZES = ((50, 500), (100, 2550), (142, 3500))
 PILOT = (100, 1000)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from countleak.audit.run import Progress, silent
 from countleak.lab.experiments.runner import Runner
 from countleak.lab.experiments.trials import Setting, grid
+from countleak.progress import Progress, silent
 
 MANY = 100_000_000
 

@@ -8,10 +8,10 @@ from typing import Any
 from countleak.attack.queries.arithmetic import Arithmetic, Float64
 from countleak.attack.solvers import Solver
 from countleak.attack.solvers.auto import AutoSolver
-from countleak.audit.run import Progress
 from countleak.errors import InputError
 from countleak.lab.experiments.runner import Runner
 from countleak.lab.experiments.trials import Setting
+from countleak.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from countleak.audit.run import Progress
 from countleak.lab.experiments import Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import cells
 from countleak.lab.experiments.trials import Trial, grid
+from countleak.progress import Progress
 
 
 def _experiment(

@@ -1,9 +1,9 @@
 """When the program of Dinur and Nissim has a solution at all: the bound against the queries."""
 
-from countleak.audit.run import Progress
 from countleak.lab.experiments import Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import cells
 from countleak.lab.experiments.trials import grid
+from countleak.progress import Progress
 
 TRIALS = 40
 # Multiplier B, queries, and what the paper says of that cell.

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from countleak.audit.run import Progress
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import Cell, cells, first_above, first_below, pick
 from countleak.lab.experiments.trials import Trial, grid
+from countleak.progress import Progress
 
 SIZES = (50, 75, 100, 125, 150)
 # 1, 3, ..., 59 primes of 50 queries each.

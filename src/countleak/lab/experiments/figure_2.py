@@ -5,12 +5,12 @@ stated and no code of theirs exists; only with SD 2 sigma is the figure "nearly 
 from figure 1, so that is inferred.
 """
 
-from countleak.audit.run import Progress
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import Cell, cells, pick
 from countleak.lab.experiments.figure_1 import QUERIES, SIZES, WIDE_SIGMAS, crossing
 from countleak.lab.experiments.names import SIGN_NOISES
 from countleak.lab.experiments.trials import Trial, grid
+from countleak.progress import Progress
 
 NAME = "Figure 2 (±1 queries, noise of SD 2 sigma)"
 

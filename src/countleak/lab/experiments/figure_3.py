@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-from countleak.audit.run import Progress
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import Cell, cells, pick
 from countleak.lab.experiments.figure_1 import QUERIES, SIGMAS, WIDE_SIGMAS
 from countleak.lab.experiments.trials import Trial, grid
+from countleak.progress import Progress
 
 MULTIPLIERS = tuple(half / 2 for half in range(21))
 SHOWN = (2.5, 3.0, 4.0, 5.0)

@@ -6,10 +6,10 @@ import numpy as np
 
 from countleak.attack.queries.arithmetic import Arithmetic, Exact, Float64, Numeric, numeric_server
 from countleak.attack.queries.digits import fragile
-from countleak.audit.run import Progress
 from countleak.audit.targets.recorded import read_ranges
 from countleak.lab.experiments import Experiment, Outcome, Settings
 from countleak.lab.experiments.table_1 import residual_at
+from countleak.progress import Progress
 
 
 def run(settings: Settings, progress: Progress) -> Outcome:

@@ -1,8 +1,8 @@
 """Who is in the table at all: 101 candidate ids, 12 present, no knowledge of the ids needed."""
 
-from countleak.audit.run import Progress
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.trials import grid
+from countleak.progress import Progress
 
 TRIALS = 10
 

@@ -11,11 +11,11 @@ import joblib
 
 from countleak.attack.programs import Objective
 from countleak.attack.solvers.interior import warm_up
-from countleak.audit.run import Progress, silent
 from countleak.errors import InputError, MissingExtra
 from countleak.lab.experiments.attacks import run_batch
 from countleak.lab.experiments.store import Store
 from countleak.lab.experiments.trials import Setting, Trial, batches, record_key
+from countleak.progress import Progress, silent
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,13 @@ The file is JSON lines under a header; DuckDB reads it as it is:
     SELECT trial.sigma, avg(accuracy) FROM 'trials.jsonl' WHERE trial IS NOT NULL GROUP BY ALL
 """
 
-import fcntl
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from countleak.errors import InputError
-from countleak.files import VERSION, append_records, mend_journal, read_records
-
-HEADER = {"countleak": "trials", "version": VERSION}
+from countleak.files import JournalFile
 
 
 class Store:
@@ -25,10 +22,10 @@ class Store:
     """
 
     def __init__(self, path: Path):
-        """Open the store; its header is written with the first records."""
+        """Open the store; the file is there from the first trial on."""
         self.path = path
         self.records: dict[str, Mapping[str, Any]] = {}
-        # The lock needs a file and its folders; what is new is removed again if nothing is added.
+        # An empty file to lock, and its folders; whichever are new go again if nothing comes.
         self._new = [each for each in (path, *path.parents) if not each.exists()]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,31 +33,30 @@ class Store:
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from None
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._lock)
         except OSError:
             self._lock.close()
             raise InputError(
                 f"{path}: another run is writing there; wait for it, or name another folder"
             ) from None
         try:
+            self._journal = JournalFile(path, "trials", {})
             self._load()
         except InputError:
             self.close()
             raise
 
     def _load(self) -> None:
-        if not self.path.stat().st_size:
+        if (earlier := self._journal.earlier) is None:
             return
-        stored = read_records(self.path, "trials", drop_torn=True)
-        mend_journal(self.path)
-        for line, record in stored.lines:
+        for line, record in earlier.lines:
             key = record.get("key")
             if (
                 not isinstance(key, str)
                 or not isinstance(record.get("trial"), dict)
                 or not {"accuracy", "baseline", "people", "rests_on"} <= set(record)
             ):
-                raise stored.fault(line, "not a trial; remove the line")
+                raise earlier.fault(line, "not a trial; remove the line")
             self.records[key] = record
 
     def close(self) -> None:
@@ -75,6 +71,14 @@ class Store:
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Add records; they are on disk when this returns."""
         new = list(records)
-        header = [] if self.path.stat().st_size else [HEADER]
-        append_records(self.path, [*header, *new])
+        self._journal.append(new)
         self.records.update({record["key"]: record for record in new})
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Lock a file, or raise OSError where another process has; Windows has no such lock."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.decoders.rounding import Rounding
-from countleak.attack.programs import BoundedDmt, Dmt
+from countleak.attack.programs import CappedDmt, Dmt
 from countleak.attack.queries.digits import fragile
 from countleak.attack.transcript import Transcript
-from countleak.audit.run import Progress
 from countleak.audit.scores import score
 from countleak.audit.targets.recorded import RecordedRange, read_ranges
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
+from countleak.progress import Progress
 
 # The accuracies printed in the paper, by range and by the limit put on the exponents, if any.
 PAPER: dict[tuple[str, float | None], float] = {
@@ -98,7 +98,7 @@ def _fill(row: Row, settings: Settings) -> dict[str, Any]:
     secret = row.recorded.secret
     dmt, bounded = (
         score(Rounding(program, settings.solver).decode(row.transcript), secret)
-        for program in (Dmt(), BoundedDmt())
+        for program in (Dmt(), CappedDmt())
     )
     residual = residual_at(secret, row.transcript)
     return {

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numba import njit
 
-from countleak import InputError
 from countleak.attack.solvers.kernels.bits import (
     prepare,
     scaled_row,
@@ -12,6 +11,7 @@ from countleak.attack.solvers.kernels.bits import (
     times,
     transposed_times,
 )
+from countleak.errors import InputError
 
 
 @njit

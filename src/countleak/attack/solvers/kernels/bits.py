@@ -11,6 +11,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from countleak.attack.solvers.machine import compiled
 from countleak.errors import InputError
 
 # Kernels are called from compiled code only: wrappers for Python would double their compile time.
@@ -20,7 +21,7 @@ jit = njit(
 plain = njit(
     nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
 )  # a NaN is seen
-entry = njit(nogil=True, fastmath=True, error_model="numpy", cache=True)
+entry = compiled(fastmath=True)
 
 
 class Matrix(NamedTuple):

@@ -1,7 +1,7 @@
-"""From near the optimum to the optimum: what is basic, the small program of it, the exact answer.
+"""From near the optimum to the optimum: what is basic, its small program, the exact solution.
 
 A row or column is basic when its pair is undecided at the optimum: a row met exactly, an entry of
-x strictly inside its bounds. All here is a guess that ``certified`` alone turns into an answer.
+x strictly inside its bounds. All here is a guess until ``certified`` confirms it.
 """
 
 import numpy as np
@@ -17,16 +17,16 @@ from countleak.attack.solvers.kernels.bits import (
 from countleak.attack.solvers.kernels.lapack import add_gram, factor_cholesky, solve_cholesky
 from countleak.attack.solvers.kernels.newton import Program, dot, largest, new_pairs
 
-MARGIN = 20.0  # a column is settled when its odds of being basic are below one in MARGIN,
-SHARE = (
-    3  # and of the rows the SHARE times as many likeliest are kept: both tuned at n = 50 ... 1000
-)
+# A column is settled when its odds of being basic are below one in MARGIN, and SHARE times as many
+# rows are kept as columns, the likeliest ones: both tuned at n = 50 ... 1000.
+MARGIN = 20.0
+SHARE = 3
 
 
 @plain
 def bounds(program, x, y):
     """Objective at x, dual bound at y, largest residual: from x and y alone."""
-    A, b, w, c = program.A, program.b, program.w, program.c
+    A, b, c = program.A, program.b, program.c
     Ax, Ay = np.empty(A.m), np.empty(A.n)
     times(A, x, Ax)
     transposed_times(A, y, Ay)
@@ -35,8 +35,8 @@ def bounds(program, x, y):
     for i in range(A.m):
         size = abs(b[i] - Ax[i])
         worst = max(worst, size)
-        upper += w[i] * size
-        lower += b[i] * y[i] - program.beta * max(abs(y[i]) - w[i], 0.0)
+        upper += size
+        lower += b[i] * y[i] - program.beta * max(abs(y[i]) - 1, 0.0)
     for j in range(A.n):
         upper += c[j] * x[j]
         lower -= max(Ay[j] - c[j], 0.0)
@@ -66,20 +66,17 @@ def lean(program, at):
         theta = 0.0
         for k in (n + i, n + m + i):
             theta += 1 / (at.z[k] / at.s[k] + (at.t[k] / at.r[k] if at.t.size > n else 0.0))
-        rows[i] = size / (program.w[i] * theta)
+        rows[i] = size / theta
     return rows, columns
 
 
 @jit
-def snap(program, bounded, at, x, y):
-    """Overwrite x, y with the optimal face the point leans to.
+def settle(program, at, by_row, by_column, x, y):
+    """Put settled entries of x and y at their bounds; returns the basic rows and columns.
 
-    Entries that are settled go to their bounds; basic rows are met and basic columns priced out
-    exactly by the least change of the others, in the norm of the iteration.
+    ``by_row`` and ``by_column`` are as ``lean`` returns them.
     """
-    A, b, w, c = program.A, program.b, program.w, program.c
-    m, n = A.m, A.n
-    by_row, by_column = lean(program, at)
+    m, n = program.A.m, program.A.n
     k = sure = likely = 0
     for j in range(n):
         k += by_column[j] >= 1
@@ -87,7 +84,7 @@ def snap(program, bounded, at, x, y):
     for i in range(m):
         sure += by_row[i] >= 10
         likely += by_row[i] >= 0.1
-        y[i] = w[i] if at.y[i] > 0 else -w[i]
+        y[i] = 1.0 if at.y[i] > 0 else -1.0
     # A vertex has as many basic rows as columns.
     met = min(max(k, sure), likely)
     rows, columns = largest(by_row, met), largest(by_column, k)
@@ -95,6 +92,21 @@ def snap(program, bounded, at, x, y):
         x[j] = at.s[j]
     for i in rows:
         y[i] = at.y[i]
+    return rows, columns
+
+
+@jit
+def snap(program, bounded, at, x, y):
+    """Overwrite x, y with the optimal face the point leans to.
+
+    Basic rows are met and basic columns priced out exactly by the least change of the others, in
+    the norm of the iteration.
+    """
+    A, b, c = program.A, program.b, program.c
+    m, n = A.m, A.n
+    by_row, by_column = lean(program, at)
+    rows, columns = settle(program, at, by_row, by_column, x, y)
+    met, k = rows.size, columns.size
     if k == 0 or met == 0:
         return
     tall = met > k  # W, weighted and with its longer side down
@@ -146,7 +158,7 @@ def snap(program, bounded, at, x, y):
         x[j] = min(max(x[j], 0.0), 1.0)
     for i in range(m):
         if not bounded:
-            y[i] = min(max(y[i], -w[i]), w[i])
+            y[i] = min(max(y[i], -1.0), 1.0)
 
 
 @jit
@@ -176,7 +188,7 @@ def sift(program, at, x, y, kept_rows, kept_columns):
 
     All others are settled where they lean, in x and y.
     """
-    A, b, w = program.A, program.b, program.w
+    A, b = program.A, program.b
     m, n = A.m, A.n
     bounded = at.t.size > n
     by_row, by_column = lean(program, at)
@@ -194,7 +206,7 @@ def sift(program, at, x, y, kept_rows, kept_columns):
     for j in range(n):
         x[j] = 1.0 if at.t[j] > at.z[j] else 0.0
     for i in range(m):
-        y[i] = w[i] if at.y[i] > 0 else -w[i]
+        y[i] = 1.0 if at.y[i] > 0 else -1.0
     for j in columns:
         x[j] = 0.0
     for i in rows:
@@ -208,9 +220,9 @@ def sift(program, at, x, y, kept_rows, kept_columns):
 
     M, N = rows.size, columns.size
     kept = select(A, rows, columns)
-    small, B, W, C = new_pairs(M, N, bounded), np.empty(M), np.empty(M), np.empty(N)
+    small, B, C = new_pairs(M, N, bounded), np.empty(M), np.empty(N)
     for i in range(M):
-        B[i], W[i] = b[rows[i]] - Ax[rows[i]], w[rows[i]]
+        B[i] = b[rows[i]] - Ax[rows[i]]
         small.y[i] = at.y[rows[i]]
         for k, o in ((N + i, n + rows[i]), (N + M + i, n + m + rows[i])):
             small.s[k], small.z[k] = at.s[o], at.z[o]
@@ -226,7 +238,7 @@ def sift(program, at, x, y, kept_rows, kept_columns):
         small.t[j] += max(shift, 0.0)
         small.z[j] += max(-shift, 0.0)
     return (
-        Program(kept, B, W, C, constant, program.beta, program.price, program.size),
+        Program(kept, B, C, constant, program.beta, program.price, program.size),
         small,
         rows,
         columns,
@@ -235,7 +247,7 @@ def sift(program, at, x, y, kept_rows, kept_columns):
 
 @jit
 def keep(program, x, y, rows, columns):
-    """Marks the rows and columns that x and y show were wrongly settled; returns how many."""
+    """Mark the rows and columns that x and y show were wrongly settled; returns how many."""
     A, b, c = program.A, program.b, program.c
     Ax, Ay = np.empty(A.m), np.empty(A.n)
     times(A, x, Ax)

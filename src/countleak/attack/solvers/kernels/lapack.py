@@ -5,36 +5,16 @@ a name survives in Numba's cache and an address would not. Matrices are read as 
 that is transposed; every one passed here is either symmetric or meant so.
 """
 
-from contextlib import AbstractContextManager
-from functools import cache
-from typing import Any
-
 import llvmlite.binding
 import numpy as np
 from numba import njit, types
 from numba.extending import get_cython_function_address
-from threadpoolctl import ThreadpoolController
 
 
 def _routine(module, name, arguments):
     address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
     llvmlite.binding.add_symbol(f"countleak_{name}", address)
     return types.ExternalFunction(f"countleak_{name}", types.void(*[types.intp] * arguments))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController().select(internal_api="openblas")
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Keep OpenBLAS to one thread meanwhile.
-
-    Our matrices are small, and several threads of it on a busy machine take a hundred times as
-    long. Another BLAS is left as it is.
-    """
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return limited
 
 
 _spotrf, _dpotrf = (_routine("lapack", p + "potrf", 5) for p in "sd")
@@ -45,7 +25,7 @@ _jit = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 @_jit
 def factor_cholesky(G):
-    """Overwrites G (n, n) with its Cholesky factor; True if G was positive definite."""
+    """Overwrite G (n, n) with its Cholesky factor; True if G was positive definite."""
     k = np.array([ord("L"), G.shape[0], 0], np.int32)
     a = k.ctypes.data
     if G.itemsize == 4:
@@ -57,7 +37,7 @@ def factor_cholesky(G):
 
 @_jit
 def solve_cholesky(C, r):
-    """Overwrites r (n,) with G^-1 r, C the factor of G."""
+    """Overwrite r (n,) with G^-1 r, C the factor of G."""
     k = np.array([ord("L"), C.shape[0], 1, 0], np.int32)
     a = k.ctypes.data
     if C.itemsize == 4:
@@ -69,7 +49,7 @@ def solve_cholesky(C, r):
 
 @_jit
 def add_gram(W, rows, G):
-    """Adds W'W to G (n, n), in the triangle Cholesky reads; W (rows, n)."""
+    """Add W'W to G (n, n), in the triangle Cholesky reads; W (rows, n)."""
     k = np.array([ord("L"), ord("N"), G.shape[0], rows], np.int32)
     one = np.ones(1, G.dtype)
     a, c = k.ctypes.data, one.ctypes.data

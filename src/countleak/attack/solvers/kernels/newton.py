@@ -1,10 +1,10 @@
 """Newton's equations of a linear program with boxes, for a dense matrix of many rows.
 
-With xi = (x, p, q), M = [A, I, -I] and costs (c, w, w), every program of ours reads
+With xi = (x, p, q), M = [A, I, -I] and costs (c, 1, 1), every program of ours reads
 
-    minimise c'x + w'(p + q)   subject to  M xi = b,  0 <= x <= 1,  0 <= p, q (<= beta);
+    minimise c'x + 1'(p + q)   subject to  M xi = b,  0 <= x <= 1,  0 <= p, q (<= beta);
 
-its multipliers obey z - t = (c, w, w) - M'y, z for the lower bounds and t for the upper ones. For
+its multipliers obey z - t = (c, 1, 1) - M'y, z for the lower bounds and t for the upper ones. For
 the pairs s z = mu and r t = mu, r the room below the upper bound, Newton's equations come down to
 
     (A'DA + H) dx = A'D f + h_x,
@@ -30,21 +30,20 @@ from countleak.attack.solvers.kernels.bits import (
 )
 from countleak.attack.solvers.kernels.lapack import add_gram, factor_cholesky, solve_cholesky
 
-BLOCK = 256  # rows of a Gram matrix at a time, so that they are still in cache when multiplied
-SINGLE = (
-    400  # from this n on the preconditioner is float32: conjugate gradients mend what that loses
-)
+# Rows of a Gram matrix at a time, so that they are still in cache when multiplied.
+BLOCK = 256
+# From this n on the preconditioner is float32: conjugate gradients correct what that loses.
+SINGLE = 400
 
 
 class Program(NamedTuple):
-    """minimise constant + c'x + sum w|b - Ax|  over  0 <= x <= 1.
+    """minimise constant + c'x + sum |b - Ax|  over  0 <= x <= 1.
 
     Where a point carries upper bounds of p and q, |b - Ax| <= beta as well.
     """
 
     A: Matrix
     b: NDArray[Any]
-    w: NDArray[Any]
     c: NDArray[Any]
     constant: float
     beta: float
@@ -185,7 +184,7 @@ def load(system, A, e):
 def complete(system, at, step):
     """Fill in the whole step from dx.
 
-    What is left over goes to the larger multiplier of x, so that z - t = (c, w, w) - M'y holds
+    What is left over goes to the larger multiplier of x, so that z - t = (c, 1, 1) - M'y holds
     however early the linear solver stopped.
     """
     m, n = system.D.size, system.H.size
@@ -219,9 +218,8 @@ def complete(system, at, step):
 def longest(s, ds):
     """Inverse of the longest step along ds that keeps s >= 0."""
     most = 0.0
-    for first in range(
-        0, s.size, 64
-    ):  # divisions and dependences are slow: most blocks need only the test
+    # Divisions and dependences are slow: most blocks need only the test.
+    for first in range(0, s.size, 64):
         last, shorter = min(first + 64, s.size), 0
         for j in range(first, last):
             shorter += -ds[j] > most * s[j]

@@ -1,19 +1,17 @@
 """From the start to the optimum: Mehrotra's predictor-corrector (1992) on Newton's equations.
 
 Once the gap is a few per cent, the rows and columns still undecided are few: ``finish`` sifts them
-into a small program, which is iterated to the end. Its answer is accepted only if the certificate
-of the whole program says so; if not, the iteration goes on.
+into a small program, which is iterated to the end. Its solution is accepted only if it is certified
+for the whole program; if not, the iteration resumes.
 """
 
 import numpy as np
-from numba import njit
 
 from countleak.attack.solvers.kernels.bits import jit, plain, times, transposed_times
 from countleak.attack.solvers.kernels.finish import bounds, certified, keep, sift, snap
 from countleak.attack.solvers.kernels.lapack import solve_cholesky
 from countleak.attack.solvers.kernels.newton import (
     SINGLE,
-    Program,
     aim,
     apply,
     complete,
@@ -29,11 +27,12 @@ from countleak.attack.solvers.kernels.newton import (
     sound,
     weigh,
 )
+from countleak.attack.solvers.machine import compiled
 
-entry = njit(nogil=True, error_model="numpy", cache=True)
-# Relative gap at which the undecided part is small enough to go on alone.
+entry = compiled()
+# Relative gap at which the undecided part is small enough to be solved alone.
 SIFT = 0.02
-# Relative gap from which the exact answer is tried at every iteration.
+# Relative gap from which the exact solution is tried at every iteration.
 POLISH = 1e-5
 # Of a multiplier, what the linear solver may leave for it to take.
 ENOUGH = 0.7
@@ -60,9 +59,8 @@ def fit(A, b):
     for j in range(n):
         trace += A.gram[j, j]
     square = dot(r, r)
-    noise = max(
-        square - trace / 4, 0.1 * square
-    )  # as if the true x - 1/2 were independent signs over two
+    # As if the true x - 1/2 were independent signs over two.
+    noise = max(square - trace / 4, 0.1 * square)
     for _ in range(2):
         for j in range(n):
             ridge[j] = 4 * noise / m + 1e-6 * trace / n + 1e-30
@@ -74,16 +72,16 @@ def fit(A, b):
         for j in range(n):
             explained += h[j] * (Ar[j] + ridge[j] * h[j])
             x[j] = 0.5 + h[j]
-        found = max(square - explained, 0.0) * m / max(m - n, 0.1 * m)
-        if 0.6 * noise < found < 1.7 * noise:
+        estimate = max(square - explained, 0.0) * m / max(m - n, 0.1 * m)
+        if 0.6 * noise < estimate < 1.7 * noise:
             break
-        noise = found
+        noise = estimate
     return x
 
 
 @jit
 def price(A, at, floor):
-    """Give x the multipliers its y asks for: t - z = A'y, neither below ``floor``."""
+    """Set the multipliers of x from y: t - z = A'y, neither below ``floor``."""
     Ay = np.empty(A.n)
     transposed_times(A, at.y, Ay)
     for j in range(A.n):
@@ -94,7 +92,7 @@ def price(A, at, floor):
 @jit
 def start(program, bounded):
     """A point near least squares, inside every bound and feasible but for rows beyond beta."""
-    A, b, w, beta = program.A, program.b, program.w, program.beta
+    A, b, beta = program.A, program.b, program.beta
     m, n = A.m, A.n
     at, x, fitted, Ax = new_pairs(m, n, bounded), fit(A, b), np.empty(m), np.empty(m)
     times(A, x, fitted)
@@ -104,20 +102,20 @@ def start(program, bounded):
     times(A, at.s[:n], Ax)
     size = before = 0.0
     for i in range(m):
-        size += w[i] * abs(b[i] - Ax[i]) / m
-        before += w[i] * abs(b[i] - fitted[i]) / m
+        size += abs(b[i] - Ax[i]) / m
+        before += abs(b[i] - fitted[i]) / m
     mu = 0.3 * max(size, 1e-3)
     for i in range(m):
         # y follows the residual before clipping, for which A'y all but vanishes, unless x was far
         # outside the box.
         p, q, r = n + i, n + m + i, b[i] - Ax[i]
-        pull = w[i] * (b[i] - fitted[i] if before > 0.5 * size else r)
-        at.y[i] = w[i] * pull / (mu + np.hypot(mu, pull))
-        low = mu / (w[i] + abs(at.y[i]))
+        pull = b[i] - fitted[i] if before > 0.5 * size else r
+        at.y[i] = pull / (mu + np.hypot(mu, pull))
+        low = mu / (1 + abs(at.y[i]))
         if bounded:
             r, low = min(max(r, -0.9 * beta), 0.9 * beta), min(low, 0.05 * beta)
         at.s[p], at.s[q] = low + max(r, 0.0), low + max(-r, 0.0)
-        at.z[p], at.z[q] = w[i] - at.y[i], w[i] + at.y[i]
+        at.z[p], at.z[q] = 1 - at.y[i], 1 + at.y[i]
         if bounded:
             for k in (p, q):
                 at.r[k] = beta - at.s[k]
@@ -143,8 +141,8 @@ def relative_gap(program, at, Ax):
     """The gap between (P) at x and (D) at y, relative to max(1, upper)."""
     upper = lower = program.constant
     for i in range(program.A.m):
-        upper += program.w[i] * abs(program.b[i] - Ax[i])
-        lower += program.b[i] * at.y[i] - program.beta * max(abs(at.y[i]) - program.w[i], 0.0)
+        upper += abs(program.b[i] - Ax[i])
+        lower += program.b[i] * at.y[i] - program.beta * max(abs(at.y[i]) - 1, 0.0)
     for j in range(program.A.n):
         upper += program.c[j] * at.s[j]
         lower -= max(at.t[j] - at.z[j], 0.0)
@@ -157,7 +155,7 @@ def read(program, bounded, at, x, y):
     for j in range(program.A.n):
         x[j] = min(max(at.s[j], 0.0), 1.0)
     for i in range(program.A.m):
-        y[i] = at.y[i] if bounded else min(max(at.y[i], -program.w[i]), program.w[i])
+        y[i] = at.y[i] if bounded else min(max(at.y[i], -1.0), 1.0)
 
 
 @jit
@@ -166,37 +164,72 @@ def refuted(program, at, y):
 
     And clearly so, for the sizes that cancel in it.
     """
-    total = value = 0.0
-    for i in range(program.A.m):
+    A = program.A
+    total = spread = 0.0
+    for i in range(A.m):
         y[i] = at.y[i]
         total += (abs(program.b[i]) + program.beta) * abs(y[i])
-        value += program.b[i] * y[i] - program.beta * abs(y[i])
-    for j in range(program.A.n):
+        spread += program.b[i] * y[i] - program.beta * abs(y[i])
+    value = spread
+    for j in range(A.n):
         total += abs(at.t[j] - at.z[j])
         value -= max(at.t[j] - at.z[j], 0.0)
+    # The multipliers stand in for A'y, which is computed only where they promise a proof.
     if value < 1e-7 * total:
         return False
-    nothing = np.zeros(max(program.A.m, program.A.n))
-    proof = Program(
-        program.A,
-        program.b,
-        nothing[: program.A.m],
-        nothing[: program.A.n],
-        0.0,
-        program.beta,
-        0.0,
-        0.0,
+    Ay = np.empty(A.n)
+    transposed_times(A, y, Ay)
+    for j in range(A.n):
+        spread -= max(Ay[j], 0.0)
+    return spread > 1e-8 * total
+
+
+@plain
+def predict(system, A, single, double, at, step, e):
+    """Set step to one aimed at zero; returns how much all the products s z and r t would change.
+
+    One use of the preconditioner is exact enough for that.
+    """
+    for j in range(at.z.size):
+        system.low[j] = -at.z[j]
+    for j in range(at.t.size):
+        system.high[j] = -at.t[j]
+    system.dx[:] = 0.0
+    system.Adx[:] = 0.0
+    load(system, A, e)
+    apply(single, double, system.left, system.dx)
+    times(A, system.dx, system.Adx)
+    system.left[:] = 0.0
+    complete(system, at, step)
+    primal = 1 / max(1.0, longest(at.s, step.s), longest(at.r, step.r))
+    dual = 1 / max(1.0, longest(at.z, step.z), longest(at.t, step.t))
+    return (
+        primal * (dot(step.s, at.z) + dot(step.r, at.t))
+        + dual * (dot(at.s, step.z) + dot(at.r, step.t))
+        + primal * dual * (dot(step.s, step.z) + dot(step.r, step.t))
     )
-    return bounds(proof, at.s[: program.A.n], y)[1] > 1e-8 * total
+
+
+@plain
+def solved(program, bounded, at, x, y, gap, tol):
+    """Whether x and y, overwritten by what the point leads to, are certified to tol."""
+    if gap < POLISH:
+        snap(program, bounded, at, x, y)
+        if certified(program, bounded, x, y, tol):
+            return True
+    if gap < tol:
+        read(program, bounded, at, x, y)
+        return certified(program, bounded, x, y, tol)
+    return False
 
 
 @plain
 def iterate(program, at, x, y, tol, until, limit):
-    """Move ``at`` towards the optimum, and say how that ended and after how many iterations.
+    """Move ``at`` towards the optimum; returns how that ended and after how many iterations.
 
     OPTIMAL: x, y are certified to tol; REACHED: the relative gap is below ``until``; INFEASIBLE:
     y proves it; STOPPED: none of these within ``limit`` iterations; BROKEN: rounding left
-    nothing to go on with. In the last two x and y are those of the last point.
+    no direction to follow. In the last two x and y are those of the last point.
     """
     A = program.A
     m, n, N, L = A.m, A.n, at.s.size, at.t.size
@@ -221,47 +254,24 @@ def iterate(program, at, x, y, tol, until, limit):
             rows, enough = min(m, 2 * rows), max(0.1 * enough, 1e-6)
         before = mu
         if not bounded or off < 1e-6 * program.beta:
-            if gap < POLISH:
-                snap(program, bounded, at, x, y)
-                if certified(program, bounded, x, y, tol):
-                    return OPTIMAL, iteration
-            if gap < tol:
-                read(program, bounded, at, x, y)
-                if certified(program, bounded, x, y, tol):
-                    return OPTIMAL, iteration
+            if solved(program, bounded, at, x, y, gap, tol):
+                return OPTIMAL, iteration
             # Just beyond the limit of feasibility the bounds cross; that is no gap to sift at.
             if gap < until and until > 0:
                 return REACHED, iteration
         if bounded and (gap < 0 or off >= 1e-6 * program.beta) and refuted(program, at, y):
             return INFEASIBLE, iteration
 
-        # direction: the predictor aims at zero, content with one use of the preconditioner;
+        # direction: the predictor,
         weigh(system, at)
         if not sound(system):
             read(program, bounded, at, x, y)
             return BROKEN, iteration
         single, double = precondition(system, A, rows, single, double)
-        for j in range(N):
-            system.low[j] = -at.z[j]
-        for j in range(L):
-            system.high[j] = -at.t[j]
-        system.dx[:] = 0.0
-        system.Adx[:] = 0.0
-        load(system, A, e)
-        apply(single, double, system.left, system.dx)
-        times(A, system.dx, system.Adx)
-        system.left[:] = 0.0
-        complete(system, at, step)
-        primal = 1 / max(1.0, longest(at.s, step.s), longest(at.r, step.r))
-        dual = 1 / max(1.0, longest(at.z, step.z), longest(at.t, step.t))
-        change = (
-            primal * (dot(step.s, at.z) + dot(step.r, at.t))
-            + dual * (dot(at.s, step.z) + dot(at.r, step.t))
-            + primal * dual * (dot(step.s, step.z) + dot(step.r, step.t))
-        )
+        change = predict(system, A, single, double, at, step, e)
         target = mu * max(0.0, 1 + change / products) ** 3
 
-        # the corrector at the centre, starting from where the predictor ended
+        # then the corrector, aimed at the centre and starting from where the predictor ended
         aim(at.s, at.z, step.s, step.z, target, system.low)
         aim(at.r, at.t, step.r, step.t, target, system.high)
         load(system, A, e)
@@ -292,7 +302,7 @@ def advance(at, step, primal, dual):
 
 @entry
 def optimise(program, bounded, tol, limit):
-    """Solve the whole program until it can be sifted, then the small one; go on if that fails."""
+    """Solve the whole program until it can be sifted, then the small one; resume if that fails."""
     A = program.A
     x, y, at, until, done, extra = np.empty(A.n), np.empty(A.m), start(program, bounded), SIFT, 0, 0
     while True:

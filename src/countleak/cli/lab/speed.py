@@ -1,0 +1,211 @@
+"""`countleak lab bench`: how fast countleak is, beside its peers in the same run."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countleak.audit.report.drawing import require_drawing
+from countleak.cli import console, options
+from countleak.errors import InputError
+from countleak.lab.bench.diffix import measure_attack, measure_many
+from countleak.lab.bench.peers import versions
+from countleak.lab.bench.serve import measure as measure_serving
+from countleak.lab.bench.solvers import (
+    PAPER_SIZES,
+    growth,
+    measure,
+    measure_batch,
+    measure_first_call,
+)
+from countleak.lab.bench.sweeps import measure_scaling
+from countleak.lab.figures.benches import draw_growth
+
+
+def solvers(
+    sizes: Annotated[
+        str,
+        typer.Option(help="`paper` (50x500, 100x2550, 142x3500) or a list like 50x500,1000x10000."),
+    ] = "paper",
+    rows: Annotated[
+        str, typer.Option(help="`random` rows, or `digits`: ids 1000.., exponents 0.5-0.9.")
+    ] = "random",
+    repeats: Annotated[int, typer.Option(help="Fresh instances a size.", min=1)] = 7,
+    threads: Annotated[str, typer.Option(help="Threads, a list like 1,2.")] = "1",
+    limit: Annotated[
+        float, typer.Option(help="Seconds a peer may be expected to take before it is left out.")
+    ] = 60.0,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw time against n to this file (.svg or .png).")
+    ] = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Time the program from problem to certified solution, against all solvers."""
+    counts = [options.whole_from(part, "--threads") for part in threads.split(",")]
+    if picture:
+        require_drawing(picture)
+    with console.progress("bench solvers") as report:
+        found = measure(
+            sizes_of(sizes),
+            rows=rows,
+            repeats=repeats,
+            threads=counts,
+            seed=seed,
+            limit=limit,
+            progress=report,
+        )
+    if picture:
+        draw_growth(found.rows, picture)
+    if json:
+        console.print_json(
+            {
+                "rows": [asdict(row) for row in found.rows],
+                "ratios": [asdict(ratio) for ratio in found.ratios],
+                "versions": versions(),
+            }
+        )
+    else:
+        console.print_table(
+            [
+                {
+                    "n": row.n,
+                    "m": row.m,
+                    "threads": row.threads,
+                    "solver": row.solver,
+                    "median_ms": f"{1000 * row.median_seconds:.2f}",
+                    "worst_gap": f"{row.gap:.0e}",
+                    "runs": row.repeats,
+                    "time ~ n^": _exponent(growth(found.rows, row.solver, row.threads)),
+                }
+                for row in found.rows
+            ],
+            f"From problem to certified solution, {rows} rows, sigma 4",
+        )
+        for ratio in found.ratios:
+            console.say(
+                f"{ratio.n} x {ratio.m}, threads {ratio.threads}: {ratio.ratio:.1f} times as fast "
+                f"as the best library ({ratio.best_library})"
+            )
+        console.say(f"Versions: {', '.join(f'{k} {v}' for k, v in versions().items())}")
+    for remark in found.remarks:
+        console.remark(remark)
+
+
+def batch(
+    n: Annotated[int, typer.Option(help="People.", min=1)] = 100,
+    m: Annotated[int, typer.Option(help="Queries.", min=1)] = 2550,
+    answers: Annotated[int, typer.Option(help="Answer vectors to the same queries.", min=1)] = 50,
+    threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 2,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Time many answer vectors to one set of queries: one by one, and in one call."""
+    found = measure_batch(n, m, answers, threads, seed)
+    if json:
+        console.print_json(asdict(found))
+    else:
+        console.print_table([{k: _shown(v) for k, v in asdict(found).items()}])
+
+
+def sweep(
+    jobs: Annotated[str, typer.Option(help="Numbers of cores, a list like 1,2.")] = "1,2",
+    trials: Annotated[int, typer.Option(help="Trials to run on each.", min=3)] = 1400,
+    json: options.Json = False,
+) -> None:
+    """Time a sweep on several numbers of cores: throughput, overhead a trial, cost of many."""
+    counts = [options.whole_from(part, "--jobs") for part in jobs.split(",")]
+    with console.progress("bench sweep") as report:
+        found = [asdict(row) for row in measure_scaling(counts, trials=trials, progress=report)]
+    if json:
+        console.print_json({"rows": found})
+    else:
+        console.print_table([{k: _shown(v) for k, v in row.items()} for row in found])
+
+
+def first_call(json: options.Json = False) -> None:
+    """Time the first solution in a fresh process: imports and the cached code included."""
+    seconds = measure_first_call()
+    if json:
+        console.print_json({"seconds": seconds})
+    else:
+        console.say(f"First solution in a fresh process: {seconds:.2f} s, Python's start included")
+
+
+def diffix(
+    primes: Annotated[
+        int, typer.Option(help="Primes of the attack, 140 queries each.", min=1, max=1000)
+    ] = 25,
+    rows: Annotated[
+        int, typer.Option(help="Also time questions over so many rows (0: none).", min=0)
+    ] = 10_000_000,
+    threads: Annotated[int, typer.Option(help="Threads of the database.", min=1)] = 2,
+    json: options.Json = False,
+) -> None:
+    """Time the rebuilt Diffix: the attack on a bank, and questions over many rows."""
+    found = [measure_attack(primes)]
+    if rows:
+        with console.progress("bench diffix") as report:
+            found += measure_many(rows, threads, report)
+    if json:
+        console.print_json({"rows": [asdict(row) for row in found]})
+        return
+    console.print_table(
+        [
+            {
+                "rows": row.rows,
+                "times": row.times,
+                "ms each": f"{1000 * row.seconds_each:.1f}",
+                "in all, s": f"{row.times * row.seconds_each:.1f}",
+                "peak GiB": f"{row.peak_gib:.2f}",
+                "question": row.question,
+            }
+            for row in found
+        ]
+    )
+
+
+def serve(
+    queries: Annotated[int, typer.Option(help="Digit queries to ask of each.", min=1)] = 1000,
+    connections: Annotated[str, typer.Option(help="Connections, a list like 1,4.")] = "1,4",
+    json: options.Json = False,
+) -> None:
+    """Time digit queries through the server, in process, and on a plain PostgreSQL."""
+    counts = [options.whole_from(part, "--connections") for part in connections.split(",")]
+    with console.progress("bench serve") as report:
+        found = measure_serving(queries, counts, report)
+    if json:
+        console.print_json({"rows": [asdict(row) for row in found]})
+        return
+    console.print_table(
+        [
+            {
+                "system": row.system,
+                "connections": row.connections,
+                "queries per second": f"{row.per_second:.0f}",
+                "p50, ms": f"{1000 * row.p50:.2f}",
+                "p99, ms": f"{1000 * row.p99:.2f}",
+            }
+            for row in found
+        ],
+        f"{found[0].queries} digit queries on 827 rows",
+    )
+
+
+def sizes_of(word: str) -> list[tuple[int, int]]:
+    """The sizes (n, m) of a word like `paper` or 50x500,100x2550."""
+    if word == "paper":
+        return list(PAPER_SIZES)
+    pairs = [part.split("x") for part in word.split(",")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise InputError(f"--sizes {word!r}: write `paper` or a list like 50x500,1000x10000")
+    return [(options.whole_from(n, "--sizes"), options.whole_from(m, "--sizes")) for n, m in pairs]
+
+
+def _exponent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _shown(value: float | int) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

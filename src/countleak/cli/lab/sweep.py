@@ -1,0 +1,98 @@
+"""`countleak lab sweep`: a map of one's own."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from countleak.audit.report.drawing import require_drawing
+from countleak.cli import console, options
+from countleak.cli.option_rules import ABSENT, check_applies, needs
+from countleak.errors import InputError
+from countleak.lab.experiments.cells import cells
+from countleak.lab.experiments.runner import Runner
+from countleak.lab.experiments.sweep import FIELDS, Sweep, check_values, read_sweep
+from countleak.lab.experiments.trials import Setting
+from countleak.lab.figures.sweeps import draw_curves, draw_map
+
+# Checked once the file and the flags are put together.
+OF_A_GRID = {"--multiplier": {"--decoder": ("dini-*",)}}
+
+
+@needs({"--jobs": {"--cluster": ABSENT}})
+def sweep(
+    file: Annotated[
+        Path | None, typer.Argument(help="TOML file with the grid; flags below override it.")
+    ] = None,
+    n: Annotated[str | None, typer.Option(help="People, a list like 50,100.")] = None,
+    queries: Annotated[str | None, typer.Option(help="Queries, a list like 200,400,800.")] = None,
+    sigma: Annotated[str | None, typer.Option(help="Noise in people, a list like 1,2,4.")] = None,
+    family: Annotated[str | None, typer.Option(help="digits, subsets, signs (or several).")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help="diffix, gaussian, laplace, uniform, round (or several).")
+    ] = None,
+    decoder: Annotated[
+        str | None, typer.Option(help="dmt, dini-vertex, dini-centre, dmt-integer (or several).")
+    ] = None,
+    multiplier: Annotated[str | None, typer.Option(help="DiNi's B, a list like 2.5,3.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials a cell (10).", min=1)] = None,
+    out: options.RunFolder = Path("runs"),
+    jobs: options.Jobs = -1,
+    cluster: options.Cluster = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Run a grid of simulated attacks of your own and draw the map."""
+    planned = read_sweep(file) if file else Sweep("sweep", {})
+    flags = {
+        "n": n,
+        "queries": queries,
+        "sigma": sigma,
+        "family": family,
+        "mechanism": mechanism,
+        "decoder": decoder,
+        "multiplier": multiplier,
+    }
+    given = {name: _values(name, text) for name, text in flags.items() if text is not None}
+    values = {**planned.values, **check_values(given, "flags")}
+    flags_given = {f"--{name}": value for name, value in {"decoder": "dmt", **values}.items()}
+    check_applies(OF_A_GRID, [f"--{name}" for name in given], flags_given)
+    planned = Sweep(planned.name, values, planned.repeats if trials is None else trials)
+    if not planned.axes:
+        raise InputError("the grid is a single point; give several values of one field at least")
+    require_drawing()
+    with console.progress(planned.name) as report:
+        found = Runner(out, jobs, cluster).run(planned.trials(), Setting(seed), report)
+    records = [cell.record() for cell in cells(found, planned.axes)]
+    figure = _draw(planned, records, out / "figures")
+    if json:
+        console.print_json({"rows": records, "figure": str(figure) if figure else None})
+    else:
+        console.print_table(records, f"{planned.name}, from simulated answers")
+        if figure:
+            console.say(f"Map: {figure} (.png, .html beside it)")
+        console.say(f"Trials: {out / 'trials.jsonl'}")
+
+
+def _values(name: str, text: str) -> list[Any]:
+    kind = FIELDS[name]
+    try:
+        return [kind(part.strip()) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--{name} {text!r}: write a list like 1,2,4") from None
+
+
+def _draw(planned: Sweep, records: list[dict[str, Any]], folder: Path) -> Path | None:
+    """A heat map of noise against queries where both vary, else a curve along the first axis."""
+    stem = folder / planned.name
+    numeric = [axis for axis in planned.axes if axis in ("n", "queries", "sigma", "multiplier")]
+    if len(planned.axes) == len(numeric) == 2:
+        across, up = sorted(numeric, key=["queries", "n", "sigma", "multiplier"].index)
+        draw_map(records, across, up, f"{planned.name}: mean accuracy", stem)
+    elif numeric and len(planned.axes) <= 2:
+        series = next((axis for axis in planned.axes if axis != numeric[0]), None)
+        rows = records if series else [{**record, "sweep": planned.name} for record in records]
+        draw_curves(rows, [], numeric[0], series or "sweep", (), planned.name, stem)
+    else:
+        return None
+    return folder / f"{planned.name}.svg"

@@ -1,0 +1,94 @@
+"""Verbs by name: each is loaded when it is wanted, and listed without being loaded."""
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from countleak.cli import option_rules
+
+# The module a verb is in, under its own name, and the first line of its help.
+Table = Mapping[str, tuple[str, str]]
+
+
+class Verb(TyperCommand):
+    """A command that checks its options before it runs."""
+
+    checks: option_rules.Checks
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        self.checks.run(ctx)
+        return rest
+
+
+class Group(TyperGroup):
+    """Verbs under a name, listed from their table."""
+
+    table: Table
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.table)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])
+
+
+class Loaded(Mapping[str, Any]):
+    """The commands of a table, each made when it is first asked for."""
+
+    def __init__(self, table: Table):
+        """Load nothing yet."""
+        self._table = table
+        self._commands: dict[str, TyperCommand | TyperGroup] = {}
+
+    def __getitem__(self, name: str) -> TyperCommand | TyperGroup:
+        if name not in self._commands:
+            module, _ = self._table[name]
+            member = getattr(import_module(module), name.replace("-", "_"))
+            self._commands[name] = member if isinstance(member, Group) else make_verb(member, name)
+        return self._commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+def make_verb(function: Callable[..., None], name: str) -> Verb:
+    """The command that calls a function, with its options checked."""
+    app = _typer()
+    app.command(name, cls=Verb)(option_rules.expanded(function))
+    command = get_command(app)
+    assert isinstance(command, Verb)
+    command.checks = option_rules.Checks.of(function)
+    return command
+
+
+def make_group(
+    name: str, about: str, table: Table, callback: Callable[..., None] | None = None
+) -> Group:
+    """The verbs of a table under one name; without a verb it shows its help."""
+    app = _typer(name=name, help=about, cls=Group, invoke_without_command=True)
+    app.callback()(callback or show_help)
+    group = get_command(app)
+    assert isinstance(group, Group)
+    group.table, group.commands = table, Loaded(table)  # type: ignore[assignment]
+    return group
+
+
+def show_help(context: typer.Context) -> None:
+    """Print the help of a group that was called without a verb."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _typer(**settings: Any) -> typer.Typer:
+    return typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **settings
+    )

@@ -1,0 +1,91 @@
+from functools import partial
+
+import pytest
+
+
+@pytest.fixture
+def bench(run):
+    return partial(run, "lab", "bench")
+
+
+def test_bench_solvers_as_json_and_as_a_table(bench, tmp_path):
+    options = ("--sizes", "10x60,20x90", "--repeats", 1)
+    found = bench("solvers", *options, "--picture", "time.svg", "--json").json
+    assert {"n", "m", "solver", "median_seconds", "gap"} <= set(found["rows"][0])
+    assert {"n", "m", "best_library", "ratio"} <= set(found["ratios"][0])
+    assert "people n" in (tmp_path / "time.svg").read_text()
+    shown = bench("solvers", "--sizes", "10x60", "--repeats", 1, "--rows", "digits").out
+    assert "times as fast" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--sizes", "ten"), "write `paper` or a list like"),
+        (("--sizes", "0x5"), "not a whole number above 0"),
+        (("--rows", "dice"), "choose random or digits"),
+        (("--threads", "x"), "not a whole number above 0"),
+        (("--picture", "time.xyz"), "cannot draw '.xyz'"),
+    ],
+)
+def test_bad_options_are_one_line(bench, words, complaint):
+    result = bench("solvers", *words)
+    assert result.code == 2
+    assert complaint in result.err
+
+
+def test_bench_sweep(bench):
+    (row,) = bench("sweep", "--jobs", 1, "--trials", 6, "--json").json["rows"]
+    assert row["trials"] == 6
+    assert row["core_hours_for_100_million"] > 0
+
+
+def test_bench_batch_and_first_call(bench):
+    assert bench("batch", "--n", 10, "--m", 60, "--answers", 3, "--json").json["n"] == 10
+    assert "ms in one call" in bench("batch", "--n", 10, "--m", 60, "--answers", 3).out
+    assert bench("first-call", "--json").json["seconds"] > 0
+
+
+def test_bench_diffix(bench):
+    found = bench("diffix", "--primes", 1, "--rows", 5000, "--json").json["rows"]
+    assert [row["times"] for row in found] == [140, 1, 3, 3, 3, 3]
+    assert "digit queries" in bench("diffix", "--primes", 1, "--rows", 0).out
+
+
+def test_bench_questions(bench, tmp_path):
+    small = ("questions", "--salts", 2, "--primes", 1, "--most", 130, "--batch", 30)
+    assert bench(*small, "--picture", "orders.svg", "--json").json.keys() == {"rows"}
+    assert (tmp_path / "orders.svg").exists()
+    assert bench(*small).code == 0
+    assert bench("questions", "--ranges", "2000").code == 2
+
+
+def test_bench_serve(bench):
+    words = ("serve", "--queries", 20, "--connections", "1,2")
+    rows = bench(*words, "--json").json["rows"]
+    assert [(row["system"], row["connections"]) for row in rows] == [
+        ("Diffix in process", 1),
+        ("Diffix over PostgreSQL's protocol", 1),
+        ("Diffix over PostgreSQL's protocol", 2),
+        ("Diffix over REST", 1),
+        ("Diffix over REST", 2),
+        ("plain PostgreSQL", 1),
+        ("plain PostgreSQL", 2),
+    ]
+    assert all(0 < row["p50"] <= row["p99"] and row["queries"] == 20 for row in rows)
+    assert "queries a second" in bench(*words).out
+
+
+def test_bench_budget(bench):
+    found = bench("budget", "--trials", 2, "--json").json
+    assert {"predicted", "simulated", "standard_error", "difference"} <= set(found["rows"][0])
+    assert {row["decoder"] for row in found["summaries"]} == {"lp", "ls"}
+    assert len(found["rows"]) == 2 * 42
+
+
+def test_bench_decoders(bench):
+    found = bench("decoders", "--suite", "large", "--trials", 2, "--jobs", 1, "--json").json
+    best = {row["decoder"]: row["accuracy"] for row in found["rows"] if row["m"] == 700}
+    assert best["bayes"] >= 0.99 > best["lp"]
+    assert "no suite 'x'; choose queries" in bench("decoders", "--suite", "x").err
+    assert "pass --data" in bench("decoders", "--suite", "recorded").err
