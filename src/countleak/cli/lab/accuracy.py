@@ -110,7 +110,7 @@ def questions(
     ranges: Annotated[
         str, typer.Option(help="Ids of the generated bank, a list like 2000-2999,10000-11999.")
     ] = "2000-2999",
-    salts: Annotated[int, typer.Option(help="Systems a range, each with a salt.", min=1)] = 20,
+    salts: Annotated[int, typer.Option(help="Systems per range, each with a salt.", min=1)] = 20,
     starts: Annotated[int, typer.Option(help="First batches per system.", min=1)] = 1,
     batch: Annotated[int, typer.Option(help="Queries per batch.", min=1)] = 50,
     most: Annotated[int, typer.Option(help="Queries asked at most.", min=1)] = 1600,
@@ -180,7 +180,7 @@ def budget(
     suppression: Annotated[
         bool, typer.Option(help="Simulate each attack with low counts suppressed, too.")
     ] = True,
-    trials: Annotated[int, typer.Option(help="Simulated attacks a cell.", min=2)] = 100,
+    trials: Annotated[int, typer.Option(help="Simulated attacks per cell.", min=2)] = 100,
     within: Annotated[float, typer.Option(help="Difference beyond which a cell is named.")] = 0.015,
     seed: options.Seed = 0,
     json: options.Json = False,
