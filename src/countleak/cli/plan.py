@@ -35,10 +35,13 @@ def plan(
     without_fragile: Annotated[
         bool,
         typer.Option(
-            help="Leave out digit queries on which float64 and exact arithmetic disagree."
+            "--without-fragile",
+            help="Leave out digit queries on which float64 and exact arithmetic disagree.",
         ),
     ] = False,
-    list_fragile: Annotated[bool, typer.Option(help="List those queries, in SQL.")] = False,
+    list_fragile: Annotated[
+        bool, typer.Option("--list-fragile", help="List those queries, in SQL.")
+    ] = False,
     repeat: Annotated[
         int, typer.Option(help="Ask that many of them twice, to see whether noise sticks.", min=0)
     ] = 0,
