@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from countleak.diffix.server.users import Users
@@ -178,4 +179,80 @@ def test_what_cannot_be_asked_is_told_in_one_line(asked, tmp_path, words, compla
     assert refused.code == 2
     assert complaint in refused.err.splitlines()[-1]
     assert "hush" not in refused.err
+    assert not (tmp_path / "answers.jsonl").exists()
+
+
+SMALL = ("--people", "census:30", "--family", "subsets", "-m", 400)
+SECRET = ("--people", "census:30", "--secret", "sex = 1")
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ("gaussian", "--sigma", 2),
+        ("laplace", "--sigma", 2),
+        ("uniform", "--bound", 2),
+        ("round", "--base", 3),
+        ("round", "--base", 3, "--random-rounding"),
+        ("diffix", "--sigma", 2, "--no-suppression", "--no-clamping", "--no-rounding"),
+    ],
+    ids=str,
+)
+def test_every_mechanism_answers(run, mechanism):
+    run("plan", *SMALL)
+    asked = run("ask", "queries.jsonl", *SECRET, "--mechanism", *mechanism, "--json")
+    assert asked.json["answers"] == 400
+    assert asked.json["suppressed"] == 0
+
+
+@pytest.mark.parametrize(("noise", "sd"), [("direct", 3.0), ("two-subsets", 4.24), ("6", 6.0)])
+def test_sign_queries_with_each_noise(run, tmp_path, noise, sd):
+    run("plan", "--people", "census:30", "--family", "signs", "-m", 4000)
+    options = ("--mechanism", "gaussian", "--sigma", 3, "--sign-noise", noise)
+    assert run("ask", "queries.jsonl", *SECRET, *options).code == 0
+    run("solve", "queries.jsonl", "answers.jsonl", "--json")
+    lines = (tmp_path / "answers.jsonl").read_text().splitlines()[1:]
+    values = np.array([json.loads(line)["answer"] for line in lines])
+    # Half of 30 are ones, each adding variance 1 to the exact answers.
+    spread = np.sqrt(values.var() - 15)
+    assert spread == pytest.approx(sd, rel=0.12)
+
+
+def test_asking_again_resumes_the_journal(run, tmp_path):
+    run("plan", *SMALL)
+    run("ask", "queries.jsonl", *SECRET, "--sigma", 2)
+    path = tmp_path / "answers.jsonl"
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    refused = run("solve", "queries.jsonl", "answers.jsonl")
+    assert refused.code == 2
+    assert "cut off in mid-line" in refused.err
+    assert run("ask", "queries.jsonl", *SECRET, "--sigma", 2).code == 0
+    assert path.read_text() == whole
+
+
+def test_a_dry_run_leaves_a_torn_journal_byte_for_byte(asked, tmp_path):
+    path = tmp_path / "answers.jsonl"
+    assert asked("--target", "diffix", "--limit", 40).code == 0
+    torn = path.read_bytes()[:-7]
+    path.write_bytes(torn)
+    before = path.stat().st_mtime_ns
+    shown = asked("--target", "diffix", "--dry-run", "--json")
+    assert "101 queries to" in shown.err
+    assert shown.json["sent"] == 0
+    assert path.read_bytes() == torn
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_dry_run_and_a_refused_question_leave_no_salt(asked, run, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    assert asked("--target", "diffix", "--dry-run").code == 0
+    assert asked("--target", "diffix", "--release", "99").code == 2
+    sql = ("--people", "bank:7", "--sql", "SELECT count(*) FROM loans WHERE status = 'A' OR 1 = 1")
+    assert run("ask", "--target", "diffix", *sql).code == 2
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_system_that_fails_leaves_no_journal(asked, tmp_path):
+    assert asked("--target", "postgresql://127.0.0.1:1/x", "--table", "loans").code == 2
     assert not (tmp_path / "answers.jsonl").exists()
