@@ -138,25 +138,26 @@ def _ask_all(journal: Journal, opened: Opened, limit: int | None, json: bool) ->
     before, expected = len(journal.answers), len(journal.open_questions())
     with console.progress("asking") as report:
         transcript = ask_into(journal, opened.target, report, limit)
-    suppressed = int((~transcript.released).sum())
-    if json:
-        console.print_json(
-            {
-                "file": str(journal.path),
-                "answers": len(transcript),
-                "known_before": before,
-                "suppressed": suppressed,
-                "system": opened.about,
-            }
-        )
-        return transcript
+    answers, suppressed = len(transcript), int((~transcript.released).sum())
     resumed = f" ({before} of them from an earlier run)" if before else ""
     total = before + expected
-    missing = f" of {total}; run again to resume" if len(transcript) < total else ""
-    console.say(
-        f"{len(transcript)} answers{resumed}{missing}, {suppressed} suppressed, in {journal.path}"
-    )
-    console.say(f"From: {opened.about}")
+    missing = f" of {total}; run again to resume" if answers < total else ""
+    with console.beside(journal.path):
+        if json:
+            console.print_json(
+                {
+                    "file": str(journal.path),
+                    "answers": answers,
+                    "known_before": before,
+                    "suppressed": suppressed,
+                    "system": opened.about,
+                }
+            )
+        else:
+            console.say(
+                f"{answers} answers{resumed}{missing}, {suppressed} suppressed, in {journal.path}"
+            )
+            console.say(f"From: {opened.about}")
     return transcript
 
 

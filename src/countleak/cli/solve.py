@@ -198,11 +198,12 @@ def solve(
         guess = guess.claims_at(precision)
     write_guess(out, guess, secret)
     claims = int(guess.claimed.sum())
-    if json:
-        record: dict[str, Any] = {"file": str(out), "people": guess.ids.size, "claims": claims}
-        console.print_json({**record, **_summary(guess), **guess.basis.record()})
-    else:
-        _tell(guess, out)
+    with console.beside(out):
+        if json:
+            record: dict[str, Any] = {"file": str(out), "people": guess.ids.size, "claims": claims}
+            console.print_json({**record, **_summary(guess), **guess.basis.record()})
+        else:
+            _tell(guess, out)
 
 
 def _decoder(
