@@ -98,7 +98,7 @@ class Questions:
         return Asking(self.queries, self.until, self.first, self.batch, goals[self.goal], seed)
 
 
-@needs({**target_needs("TARGET"), "--dry-run": {"TARGET": ("postgresql", "http")}})
+@needs(target_needs("TARGET"))
 def audit(
     target: Annotated[
         TargetWord, typer.Argument(help=TARGET_HELP, parser=read_target, metavar="TARGET")
