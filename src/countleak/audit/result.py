@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,19 @@ from countleak.audit.people import People
 from countleak.audit.scores import Score, percent
 from countleak.errors import MissingExtra
 
-if TYPE_CHECKING:
-    from countleak.audit.run import Step
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What was concluded after some answers, how sure it is, and whether that is enough."""
+
+    transcript: Transcript
+    guess: Guess
+    reached: bool
+
+    @property
+    def confidence(self) -> float | None:
+        """The share of guesses expected to be right; missing where the decoder cannot tell."""
+        return self.guess.expected_right
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +79,7 @@ class AuditResult:
 
     _people: People
     secret: Secret
-    steps: "tuple[Step, ...]"
+    steps: tuple[Step, ...]
     score: Score | None
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from countleak.attack.secrets import Secret
     from countleak.attack.transcript import Journal, Transcript
     from countleak.audit.people import People
-    from countleak.audit.result import AuditResult
+    from countleak.audit.result import AuditResult, Step
     from countleak.audit.targets import Target
     from countleak.audit.targets.simulated import Mechanism
 
@@ -72,20 +72,6 @@ class Asking:
                 raise InputError(f"{name} is {value}; ask at least one query")
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """What was concluded after some answers, how sure it is, and whether that is enough."""
-
-    transcript: "Transcript"
-    guess: "Guess"
-    reached: bool
-
-    @property
-    def confidence(self) -> float | None:
-        """The share of guesses expected to be right; missing where the decoder cannot tell."""
-        return self.guess.expected_right
-
-
 def audit(
     people: Any,
     *,
@@ -103,6 +89,7 @@ def audit(
     ``target`` that is a mechanism, such as ``Gaussian(4.0)``, is simulated over them. ``queries``
     are the questions, or how many; ``progress`` hears how many of how many are answered.
     """
+    from countleak.attack.queries.ids import id_list
     from countleak.audit.people import People, people_of
     from countleak.audit.result import AuditResult
     from countleak.audit.scores import score
@@ -115,10 +102,17 @@ def audit(
         people = people_of(people, id)
     named = people.named(secret)
     truth = people.truth(named) if named.column in people.columns else None
+    if not isinstance(target, Target) and not hasattr(target, "release"):
+        raise InputError(
+            f"a target answers queries, or is a mechanism such as Gaussian(4.0); {target!r} is "
+            "neither"
+        )
     system = target if isinstance(target, Target) else Simulated(people, named, target)
     asking = asking or Asking()
     if queries is None or isinstance(queries, int):
         queries = default_queries(people, queries, asking.seed)
+    if id_list(queries.ids) != id_list(people.ids):
+        raise InputError("these are queries about other people; ask about the ids of these")
     journal = None if keeping is None else _journal(keeping, queries, named)
     steps = tuple(ask_in_steps(queries, system, named, asking, journal, progress))
     guess = steps[-1].guess
@@ -199,17 +193,20 @@ def ask_in_steps(
     asking: Asking | None = None,
     journal: "Journal | None" = None,
     progress: Progress = silent,
-) -> Iterator[Step]:
+    decoder: "Decoder | None" = None,
+) -> "Iterator[Step]":
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
     The last step has ``reached`` the wanted confidence or had nothing more to ask. A ``journal``
-    of the pool keeps the answers; those it holds already are not asked again.
+    of the pool keeps the answers; those it holds already are not asked again. The ``decoder`` is
+    the secret's own unless given.
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.transcript import Answers, Transcript
+    from countleak.audit.result import Step
 
     asking = asking or Asking()
-    decoder = decoder_for(secret, asking.seed)
+    decoder = decoder or decoder_for(secret, asking.seed)
     answers = Answers.join([]) if journal is None else journal.answers
     count = len(pool) * len(secret.conditions)
     most = min(count, asking.most or count)
