@@ -108,6 +108,7 @@ def audit(
             "neither"
         )
     system = target if isinstance(target, Target) else Simulated(people, named, target)
+    _check_counted(system, named)
     asking = asking or Asking()
     if queries is None or isinstance(queries, int):
         queries = default_queries(people, queries, asking.seed)
@@ -121,6 +122,16 @@ def audit(
 
         write_guess(keeping.folder / "guess.jsonl", guess, named)
     return AuditResult(people, named, steps, None if truth is None else score(guess, truth))
+
+
+def _check_counted(target: "Target", secret: "Secret") -> None:
+    """Raise where a target says that it counts something else: its answers would show nothing."""
+    questions = getattr(target, "questions", target)
+    if hasattr(questions, "secret") and questions.secret != secret:
+        raise InputError(
+            f"the target counts {questions.secret or 'people whatever their secret'}, not "
+            f"{secret}; audit what it counts"
+        )
 
 
 def default_queries(people: "People", count: int | None = None, seed: int = 0) -> "Queries":
