@@ -214,6 +214,8 @@ def read_known(path: Name) -> dict[Any, Any]:
     names, rows = read_table(path)
     if len(names) != 2:
         raise InputError(f"{path}: {len(names)} columns, expected an id and a value")
+    if not rows:
+        raise InputError(f"{path}: nobody is in this file; write an id and a value per line")
     ids, values = _ids([row[0] for _, row in rows]), _typed([row[1] for _, row in rows])
     known = dict(zip(id_list(ids), values.tolist(), strict=True))
     if len(known) < len(rows):
@@ -249,6 +251,8 @@ def _key(names: list[str], id_column: str | None, path: Name) -> tuple[str, ...]
     if id_column is None or id_column in names:
         return (id_column or names[0],)
     chosen = tuple(part.strip() for part in id_column.split(","))
+    if len(set(chosen)) < len(chosen):
+        raise InputError(f"id columns {id_column!r}: one is named twice; name each once")
     for name in chosen:
         if name not in names:
             raise InputError(
