@@ -110,7 +110,7 @@ def questions(
     ranges: Annotated[
         str, typer.Option(help="Ids of the generated bank, a list like 2000-2999,10000-11999.")
     ] = "2000-2999",
-    salts: Annotated[int, typer.Option(help="Systems a range, each with a salt.", min=1)] = 20,
+    salts: Annotated[int, typer.Option(help="Systems per range, each with a salt.", min=1)] = 20,
     starts: Annotated[int, typer.Option(help="First batches per system.", min=1)] = 1,
     batch: Annotated[int, typer.Option(help="Queries per batch.", min=1)] = 50,
     most: Annotated[int, typer.Option(help="Queries asked at most.", min=1)] = 1600,
@@ -180,7 +180,7 @@ def budget(
     suppression: Annotated[
         bool, typer.Option(help="Simulate each attack with low counts suppressed, too.")
     ] = True,
-    trials: Annotated[int, typer.Option(help="Simulated attacks a cell.", min=2)] = 100,
+    trials: Annotated[int, typer.Option(help="Simulated attacks per cell.", min=2)] = 100,
     within: Annotated[float, typer.Option(help="Difference beyond which a cell is named.")] = 0.015,
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -217,8 +217,8 @@ def categories(
     ] = "50,150,350,750",
     people: Annotated[int, typer.Option(help="Clients attacked.", min=2, max=800)] = 100,
     sigma: Annotated[float, typer.Option(help="SD of the noise.", min=1e-3, max=1e6)] = 4.0,
-    trials: Annotated[int, typer.Option(help="Fresh banks a number of queries.", min=1)] = 24,
-    suppression: Annotated[bool, typer.Option(help="Hold back low counts, as Diffix.")] = False,
+    trials: Annotated[int, typer.Option(help="Fresh banks per number of queries.", min=1)] = 24,
+    suppression: Annotated[bool, typer.Option(help="Suppress low counts, as Diffix.")] = False,
     picture: Annotated[
         Path | None, typer.Option(help="Draw accuracy against queries to this file.")
     ] = None,

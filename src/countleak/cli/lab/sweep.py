@@ -35,7 +35,7 @@ def sweep(
         str | None, typer.Option(help="dmt, dini-vertex, dini-centre, dmt-integer (or several).")
     ] = None,
     multiplier: Annotated[str | None, typer.Option(help="DiNi's B, a list like 2.5,3.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials a cell (10).", min=1)] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials per cell (10).", min=1)] = None,
     out: options.RunFolder = Path("runs"),
     jobs: options.Jobs = -1,
     cluster: options.Cluster = None,
