@@ -180,6 +180,14 @@ def replacing(path: Name, mode: str = "w") -> Iterator[IO[Any]]:
             raise
 
 
+def is_file(path: Name) -> bool:
+    """Whether a file or a pipe stands there; never an error, whatever the name is."""
+    try:
+        return Path(path).is_file() or is_stream(path)
+    except (OSError, ValueError):
+        return False
+
+
 def is_stream(path: Name) -> bool:
     """Whether a pipe or a device stands there: something written to but not replaced."""
     try:

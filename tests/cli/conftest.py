@@ -1,5 +1,7 @@
 """A fixture that runs the command line in this process, as the console script would."""
 
+import contextlib
+import io
 import json
 import logging
 import sys
@@ -35,3 +37,25 @@ def run(monkeypatch, capsys, tmp_path):
     yield run
     # What the command line logs to is this test's own error stream, closed when it ends.
     logging.getLogger("countleak").handlers.clear()
+
+
+def run_once(folder, *words):
+    """Run the command line in a folder, where a fixture outlives a test; it must succeed."""
+    argv, sys.argv = sys.argv, ["countleak", *map(str, words)]
+    said = io.StringIO()
+    try:
+        with contextlib.chdir(folder), contextlib.redirect_stdout(said):
+            main()
+    except SystemExit as stopped:
+        assert not stopped.code, said.getvalue()
+    finally:
+        sys.argv = argv
+        logging.getLogger("countleak").handlers.clear()
+
+
+def contents(folder):
+    """What stands in a folder: the bytes of every file, and the names of folders."""
+    return {
+        path.relative_to(folder): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }

@@ -68,7 +68,11 @@ def test_every_kind_of_noise_and_query_is_told(run, words, said):
             "--delta does not apply",
         ),
         (("-m", 300, "--sigma", 1e-300), "sigma is 1e-300; the closed form holds from 0.001"),
-        (("-m", 300, "--sigma", 1e308), "sigma is 1e+308; the closed form holds from 0.001"),
+        (
+            ("-m", 300, "--sigma", 1e308),
+            "sigma is 1e+308; it must lie above 0 and be at most 1e+09",
+        ),
+        (("-m", 300, "--sigma", 1e8), "sigma is 1e+08; the closed form holds from 0.001"),
         (("-m", 300, "--sigma", "nan"), "--sigma is nan; give a finite number"),
         (("-m", 10**18, "--sigma", 4), "the closed form goes up to 1e+09 and 1e+12"),
         (("-m", 300, "--mechanism", "uniform", "--bound", 10**9), "too wide for the closed form"),

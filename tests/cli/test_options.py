@@ -6,9 +6,9 @@ from typing import Annotated
 import pytest
 import typer
 
-from countleak import InputError
-from countleak.cli.options import ABSENT, ANY_NUMBER, GIVEN, check_applies, needs
+from countleak.cli.option_rules import ABSENT, ANY_NUMBER, GIVEN, check_applies, needs
 from countleak.cli.verbs import make_verb
+from countleak.errors import InputError
 
 
 @needs({"--bound": {"--mechanism": ("uniform",)}, "--sigma": {"--mechanism": ("gaussian", "l*")}})
@@ -104,3 +104,11 @@ def test_one_word_of_a_list_is_enough():
     check_applies(table, ["--multiplier"], {"--decoder": "dmt,dini-centre"})
     with pytest.raises(InputError, match="does not apply to --decoder dmt; it needs"):
         check_applies(table, ["--multiplier"], {"--decoder": "dmt"})
+
+
+def test_help_lists_the_options_of_a_group_under_what_it_says_of_itself(run):
+    shown = run("audit", "--help").out
+    titles = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
+    assert titles[:3] == ["Arguments:", "Options:", "The people asked about:"]
+    assert shown.index("--fail-above") < shown.index("The people asked about:")
+    assert "TargetWord" not in shown

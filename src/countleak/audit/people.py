@@ -133,16 +133,22 @@ class People:
             )
         return np.array([category.names[-1] if name is None else name for name in known])
 
-    def _bits(self, bit: Bit) -> NDArray[np.int8]:
+    def holds(self, bit: Bit) -> NDArray[np.int8]:
+        """Whether a condition holds (n,), for anybody or nobody."""
         name, comparison, value = bit.parts
         column = self.column(name)
         values, present = _comparable(column)
         # What is missing satisfies no condition, as in SQL.
         bits = COMPARISONS[comparison](values, _as_held(column, value, bit)) & present
-        if not bits.any():
-            seen = ", ".join(str(v) for v in np.unique(values[present])[:6])
-            raise InputError(f"{bit} holds for nobody; {name} takes {seen} ...")
         return np.asarray(bits, dtype=np.int8)
+
+    def _bits(self, bit: Bit) -> NDArray[np.int8]:
+        bits = self.holds(bit)
+        if not bits.any():
+            values, present = _comparable(self.column(bit.column))
+            seen = ", ".join(str(v) for v in np.unique(values[present])[:6])
+            raise InputError(f"{bit} holds for nobody; {bit.column} takes {seen} ...")
+        return bits
 
     def between(self, low: int, high: int) -> "People":
         """The people whose ids lie in [low, high]."""

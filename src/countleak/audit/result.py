@@ -72,12 +72,12 @@ class GuessedPeople:
 
 @dataclass(frozen=True, eq=False)
 class AuditResult:
-    """An audit of ``people``: its steps, the last of which counts, and its score.
+    """An audit of the people ``audited``: its steps, the last of which counts, and its score.
 
     ``score`` is missing where the truth is not known.
     """
 
-    _people: People
+    audited: People
     secret: Secret
     steps: tuple[Step, ...]
     score: Score | None
@@ -95,7 +95,7 @@ class AuditResult:
     @property
     def people(self) -> GuessedPeople:
         """One row per person."""
-        return GuessedPeople(self._people, self.guess)
+        return GuessedPeople(self.audited, self.guess)
 
     @property
     def confidence(self) -> float | None:
@@ -110,7 +110,7 @@ class AuditResult:
     def __str__(self) -> str:
         suppressed = int(np.sum(~self.transcript.released))
         lines = [
-            f"{len(self.transcript)} answers about {len(self._people)} people, {suppressed} "
+            f"{len(self.transcript)} answers about {len(self.audited)} people, {suppressed} "
             f"suppressed; secret: {self.secret}."
         ]
         if self.score is not None:

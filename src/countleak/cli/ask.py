@@ -7,21 +7,25 @@ from typing import Annotated
 import typer
 
 from countleak.attack.queries.files import read_queries
-from countleak.attack.secrets import parse_secret
+from countleak.attack.queries.signs import Signs
+from countleak.attack.secrets import Secret, parse_secret
 from countleak.attack.transcript import Journal, Transcript
 from countleak.audit.run import ask_into
 from countleak.audit.targets.diffix import Diffix
 from countleak.cli import console, options
-from countleak.cli.option_rules import ABSENT, needs
+from countleak.cli.option_rules import ABSENT, Needs, given, needs
 from countleak.cli.target_options import (
+    IN_PROCESS,
     SIMULATED,
     TARGET_HELP,
+    TWO_SUBSETS,
     Live,
     Opened,
     Release,
     Simulation,
     Systems,
     TargetWord,
+    over_diffix,
     read_target,
     show,
     target_needs,
@@ -29,26 +33,34 @@ from countleak.cli.target_options import (
 )
 from countleak.diffix.databases.database import Database
 from countleak.diffix.databases.postgres import connect
-from countleak.diffix.salt import Salt, keep_salt, read_salt
+from countleak.diffix.salt import Salt
 from countleak.errors import InputError
+
+TARGET_NEEDS: Needs = {
+    **target_needs("--target"),
+    "--table": {"--target": ("postgresql", "http", "diffix")},
+}
+OF_A_PLAN = ("--secret", "--limit", "--dry-run", "--out")
 
 
 @needs(
     {
-        **target_needs("--target"),
+        **TARGET_NEEDS,
+        **{option: {**TARGET_NEEDS.get(option, {}), "--sql": ABSENT} for option in OF_A_PLAN},
         "--sql": {"--target": ("diffix",), "QUERIES": ABSENT},
-        "--database": {"--target": ("diffix",), "--people": ABSENT},
-        "--table": {"--target": ("postgresql", "http", "diffix")},
-        "--dry-run": {"--target": ("postgresql", "http")},
+        "--database": {"--target": ("diffix",), "--people": ABSENT, "--between": ABSENT},
+        "--seed": {"--target": IN_PROCESS},
+        "--sign-noise": {"--target": IN_PROCESS},
     }
 )
 def ask(
+    context: typer.Context,
     who: options.Who,
     simulation: Simulation,
     release: Release,
     live: Live,
     queries: Annotated[
-        Path | None, typer.Argument(help="Queries written by `countleak plan`.")
+        Path | None, typer.Argument(metavar="QUERIES", help="Queries written by `countleak plan`.")
     ] = None,
     target: Annotated[
         TargetWord, typer.Option(help=TARGET_HELP, parser=read_target, metavar="TARGET")
@@ -67,6 +79,12 @@ def ask(
             "DuckDB file, with --table and --id."
         ),
     ] = None,
+    sign_noise: Annotated[
+        str,
+        typer.Option(
+            help="signs: noise of one `direct` answer, of `two-subsets`, or a standard deviation."
+        ),
+    ] = TWO_SUBSETS,
     limit: Annotated[
         int | None, typer.Option(help="Ask at most so many now; run again to resume.", min=1)
     ] = None,
@@ -82,23 +100,26 @@ def ask(
     """Put the questions to a system and keep its answers as they come; or one of your own."""
     if (queries is None) == (sql is None):
         raise InputError("name a file of queries written by `countleak plan`, or pass --sql")
+    if live.table is not None and target.kind == "diffix" and database is None:
+        raise InputError("--table names a table of --database or at an address; leave it out")
     with ExitStack() as stack:
         if sql is not None:
-            system = _diffix(stack, who, release, live.table, database)
-            _ask_one(system, sql, json)
+            _ask_one(_diffix(stack, who, release, live.table, database), sql, json)
             return
         assert queries is not None
         if secret is None:
             raise InputError("say what is secret with --secret, like \"status = 'C'\"")
         planned = read_queries(queries)
+        if "--sign-noise" in given(context) and not isinstance(planned.family, Signs):
+            raise InputError(f"--sign-noise is for ±1 queries, not for {planned.family.name}")
         if database is not None:
-            system = _diffix(stack, who, release, live.table, database, secret)
-            opened = Opened(system, f"Diffix {release.release} over {live.table}, {system.secret}")
             named = parse_secret(secret)
+            opened = _diffix(stack, who, release, live.table, database, named)
         else:
             people = who.read(target.people)
             named = people.named(secret)
-            opened = Systems(simulation, release, live).open(target, people, named, planned, seed)
+            systems = Systems(simulation, release, live, sign_noise)
+            opened = systems.open(target, people, named, planned, seed)
         journal = Journal(out, planned, named, opened.about, live.authorised_by)
         remaining = journal.open_questions()[:limit]
         if target.is_live or dry_run:
@@ -108,6 +129,7 @@ def ask(
             if json:
                 console.print_json({"system": opened.about, "sent": 0})
             return
+        opened.keep_salt()
         transcript = _ask_all(journal, opened, limit, json)
         warn_of_suppression(opened, transcript)
 
@@ -116,25 +138,26 @@ def _ask_all(journal: Journal, opened: Opened, limit: int | None, json: bool) ->
     before, expected = len(journal.answers), len(journal.open_questions())
     with console.progress("asking") as report:
         transcript = ask_into(journal, opened.target, report, limit)
-    suppressed = int((~transcript.released).sum())
-    if json:
-        console.print_json(
-            {
-                "file": str(journal.path),
-                "answers": len(transcript),
-                "known_before": before,
-                "suppressed": suppressed,
-                "system": opened.about,
-            }
-        )
-        return transcript
+    answers, suppressed = len(transcript), int((~transcript.released).sum())
     resumed = f" ({before} of them from an earlier run)" if before else ""
     total = before + expected
-    missing = f" of {total}; run again to resume" if len(transcript) < total else ""
-    console.say(
-        f"{len(transcript)} answers{resumed}{missing}, {suppressed} suppressed, in {journal.path}"
-    )
-    console.say(f"From: {opened.about}")
+    missing = f" of {total}; run again to resume" if answers < total else ""
+    with console.beside(journal.path):
+        if json:
+            console.print_json(
+                {
+                    "file": str(journal.path),
+                    "answers": answers,
+                    "known_before": before,
+                    "suppressed": suppressed,
+                    "system": opened.about,
+                }
+            )
+        else:
+            console.say(
+                f"{answers} answers{resumed}{missing}, {suppressed} suppressed, in {journal.path}"
+            )
+            console.say(f"From: {opened.about}")
     return transcript
 
 
@@ -144,34 +167,31 @@ def _diffix(
     release: Release,
     table: str | None,
     database: str | None,
-    secret: str | None = None,
-) -> Diffix:
-    """Diffix over people, or over a database."""
+    secret: Secret | None = None,
+) -> Opened:
+    """Diffix over people, or over a table at a PostgreSQL address or in a file."""
     if database is None:
-        salt = read_salt(release.salt_file)
-        system = Diffix(who.read(), secret, release.release, salt)
-        keep_salt(release.salt_file, salt)
-        return system
+        people = who.read()
+        return over_diffix(people, secret, release, people.table)
     if table is None or who.id_column is None:
         raise InputError("name the table of --database with --table and its id column with --id")
-    salt = read_salt(release.salt_file)
-    held = _database(stack, database, salt, table, who.id_column)
-    keep_salt(release.salt_file, salt)
-    return Diffix(held, secret, release.release, salt)
+    where, user = database, who.id_column
+
+    def held(salt: Salt) -> Database:
+        if where.startswith(("postgresql://", "postgres://")):
+            return stack.enter_context(connect(where, table=table, user=user))
+        # Loaded here: most of countleak needs no database.
+        from countleak.diffix.databases.duck import Duck
+
+        return Duck.of_file(Path(where), salt, table=table, user=user)
+
+    return over_diffix(held, secret, release, table)
 
 
-def _database(stack: ExitStack, where: str, salt: Salt, table: str, user: str) -> Database:
-    """The table at a PostgreSQL address or in a file."""
-    if where.startswith(("postgresql://", "postgres://")):
-        return stack.enter_context(connect(where, table=table, user=user))
-    # Loaded here: most of countleak needs no database.
-    from countleak.diffix.databases.duck import Duck
-
-    return Duck.of_file(Path(where), salt, table=table, user=user)
-
-
-def _ask_one(system: Diffix, sql: str, json: bool) -> None:
-    answer = system.ask(sql)
+def _ask_one(opened: Opened, sql: str, json: bool) -> None:
+    assert isinstance(opened.target, Diffix)
+    answer = opened.target.ask(sql)
+    opened.keep_salt()
     rows = [dict(zip(answer.columns, row.values, strict=True)) for row in answer.rows]
     if json:
         console.print_json(

@@ -62,7 +62,10 @@ class Questions:
         int | None, typer.Option("--queries", "-m", help="Ask at most so many.", min=1)
     ] = None
     adaptive: Annotated[
-        bool, typer.Option(help="Choose every batch by the answers so far, and stop early.")
+        bool,
+        typer.Option(
+            "--adaptive", help="Choose every batch by the answers so far, and stop early."
+        ),
     ] = False
     until: Annotated[
         float, typer.Option(help="adaptive: stop once this share is expected to be right.")
@@ -95,7 +98,7 @@ class Questions:
         return Asking(self.queries, self.until, self.first, self.batch, goals[self.goal], seed)
 
 
-@needs({**target_needs("TARGET"), "--dry-run": {"TARGET": ("postgresql", "http")}})
+@needs(target_needs("TARGET"))
 def audit(
     target: Annotated[
         TargetWord, typer.Argument(help=TARGET_HELP, parser=read_target, metavar="TARGET")
@@ -140,7 +143,10 @@ def audit(
         show(opened, plan, list(range(count)), min(count, asking.most or count))
     if dry_run:
         console.remark("Nothing was sent (--dry-run).")
+        if json:
+            console.print_json({"system": opened.about, "sent": 0})
         return
+    opened.keep_salt()
     with console.progress("auditing") as report:
         result = run_audit(
             people,

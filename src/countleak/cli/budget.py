@@ -79,7 +79,8 @@ class Noise:
     bound: Annotated[int | None, typer.Option(help="uniform: noise lies within ± this.")] = None
     base: Annotated[int | None, typer.Option(help="round: to multiples of this.")] = None
     random_rounding: Annotated[
-        bool, typer.Option(help="round: up or down by chance, right on average.")
+        bool,
+        typer.Option("--random-rounding", help="round: up or down by chance, right on average."),
     ] = False
 
     def mechanism_of(self, sigma: float | None) -> Mechanism | None:

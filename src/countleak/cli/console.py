@@ -1,9 +1,11 @@
 """What the command line prints: tables for people, JSON for machines, progress on the side."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -19,6 +21,17 @@ def say(text: str) -> None:
 def remark(text: str) -> None:
     """Print a line for people beside the result, where a pipe does not see it."""
     typer.secho(text, err=True, dim=True)
+
+
+@contextmanager
+def beside(result: Path) -> Iterator[None]:
+    """Print on the error stream in this block where the ``result`` itself is standard output."""
+    try:
+        taken = os.path.samestat(result.stat(), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):
+        taken = False
+    with redirect_stdout(sys.stderr) if taken else nullcontext():
+        yield
 
 
 def print_json(value: Mapping[str, Any]) -> None:

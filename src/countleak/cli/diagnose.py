@@ -21,7 +21,10 @@ from countleak.errors import InputError
 def diagnose(
     answers: Annotated[
         Path,
-        typer.Argument(help="Answers written by `countleak ask`, or a folder of recorded ones."),
+        typer.Argument(
+            metavar="ANSWERS",
+            help="Answers written by `countleak ask`, or a folder of recorded ones.",
+        ),
     ],
     queries: Annotated[
         Path | None,

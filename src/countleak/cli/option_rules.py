@@ -122,6 +122,15 @@ def expanded(verb: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+def sections(verb: Callable[..., None]) -> dict[str, str]:
+    """What each option of a group is listed under: the first line of the group's docstring."""
+    return {
+        field.name: str(group.__doc__).splitlines()[0].rstrip(".")
+        for group in _groups(verb).values()
+        for field in fields(group)
+    }
+
+
 def _groups(verb: Callable[..., None]) -> dict[str, type]:
     """The groups among a verb's parameters, by name."""
     annotations = {name: p.annotation for name, p in inspect.signature(verb).parameters.items()}

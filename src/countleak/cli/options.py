@@ -19,9 +19,6 @@ from countleak.attack.queries.ids import are_integers
 from countleak.attack.queries.signs import random_signs
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.solvers import Solver
-from countleak.attack.solvers.auto import AutoSolver
-from countleak.attack.solvers.highs import Highs
-from countleak.attack.solvers.interior import InteriorPoint
 from countleak.audit.people import People, generated_bank, generated_census, read_people
 from countleak.cli.option_rules import NOT_GIVEN, needs
 from countleak.errors import InputError
@@ -38,9 +35,15 @@ class Arithmetics(StrEnum):
     NUMERIC = "numeric"
 
 
-QueriesFile = Annotated[Path, typer.Argument(help="Queries written by `countleak plan`.")]
-AnswersFile = Annotated[Path, typer.Argument(help="Answers written by `countleak ask`.")]
-Partial = Annotated[bool, typer.Option(help="Accept answers to some queries only.")]
+QueriesFile = Annotated[
+    Path,
+    typer.Argument(metavar="QUERIES", help="Queries written by `countleak plan`."),
+]
+AnswersFile = Annotated[
+    Path,
+    typer.Argument(metavar="ANSWERS", help="Answers written by `countleak ask`."),
+]
+Partial = Annotated[bool, typer.Option("--partial", help="Accept answers to some queries only.")]
 Seed = Annotated[int, typer.Option(help="Seed of what this command draws at random.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Secret = Annotated[
@@ -105,7 +108,8 @@ class Who:
         ),
     ] = None
     between: Annotated[
-        tuple[int, int] | None, typer.Option(help="Only people with ids from LOW to HIGH.")
+        tuple[int, int] | None,
+        typer.Option(metavar="LOW HIGH", help="Only people with ids from LOW to HIGH."),
     ] = None
 
     def read(self, default: str | None = None) -> People:
@@ -171,6 +175,11 @@ class Family:
 
 def solver_from(word: str, time_limit: float = 60.0, point: Point = Point.VERTEX) -> Solver:
     """The solver of that name."""
+    # Loaded here: most verbs solve nothing.
+    from countleak.attack.solvers.auto import AutoSolver
+    from countleak.attack.solvers.highs import Highs
+    from countleak.attack.solvers.interior import InteriorPoint
+
     table: dict[str, Callable[[], Solver]] = {
         "auto": lambda: AutoSolver(time_limit, point),
         "highs": lambda: Highs(time_limit=time_limit),

@@ -35,10 +35,13 @@ def plan(
     without_fragile: Annotated[
         bool,
         typer.Option(
-            help="Leave out digit queries on which float64 and exact arithmetic disagree."
+            "--without-fragile",
+            help="Leave out digit queries on which float64 and exact arithmetic disagree.",
         ),
     ] = False,
-    list_fragile: Annotated[bool, typer.Option(help="List those queries, in SQL.")] = False,
+    list_fragile: Annotated[
+        bool, typer.Option("--list-fragile", help="List those queries, in SQL.")
+    ] = False,
     repeat: Annotated[
         int, typer.Option(help="Ask that many of them twice, to see whether noise sticks.", min=0)
     ] = 0,
@@ -68,19 +71,27 @@ def plan(
         planned = planned.take(np.append(np.arange(len(planned)), np.arange(repeat)))
     write_queries(out, planned)
     record["queries"] = len(planned)
-    if json:
-        console.print_json(record)
-        return
+    with console.beside(out):
+        if json:
+            console.print_json(record)
+        else:
+            _tell(planned, record, without_fragile, people.key)
+
+
+def _tell(
+    queries: Queries, record: dict[str, Any], without_fragile: bool, key: tuple[str, ...]
+) -> None:
     console.say(
-        f"{len(planned)} {planned.family.name} queries about {planned.ids.size} people in {out}"
+        f"{len(queries)} {queries.family.name} queries about {queries.ids.size} people in "
+        f"{record['file']}"
     )
     if "fragile" in record:
         fate = "left out" if without_fragile else "kept; --without-fragile leaves them out"
         console.say(f"{record['fragile']} are fragile (float64 and exact disagree): {fate}")
     for where in record.get("fragile_queries", ()):
         console.say(f"  {where}")
-    if not isinstance(planned.family, Signs):
-        first = _where(planned, 0, people.key)
+    if not isinstance(queries.family, Signs):
+        first = _where(queries, 0, key)
         short = first if len(first) <= SHOWN else f"{first[:SHOWN]} ..."
         console.say(f"The first counts those WHERE {short}")
 

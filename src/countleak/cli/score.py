@@ -21,7 +21,10 @@ from countleak.errors import InputError, ShapeError
 
 
 def score(
-    guess: Annotated[Path, typer.Argument(help="Guess written by `countleak solve`.")],
+    guess: Annotated[
+        Path,
+        typer.Argument(metavar="GUESS", help="Guess written by `countleak solve`."),
+    ],
     who: options.Who,
     secret: Annotated[
         str | None,

@@ -29,7 +29,9 @@ DEMO_SALT = Path("demo") / "salt"
 def serve(
     file: Annotated[
         Path | None,
-        typer.Argument(help="TOML file with databases, tables and users; see docs/server.md."),
+        typer.Argument(
+            metavar="FILE", help="TOML file with databases, tables and users; see docs/server.md."
+        ),
     ] = None,
     demo: Annotated[
         bool,

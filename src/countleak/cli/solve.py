@@ -28,7 +28,7 @@ from countleak.attack.transcript import Transcript, read_secret, read_transcript
 from countleak.audit.people import read_known
 from countleak.audit.scores import percent
 from countleak.cli import console, options
-from countleak.cli.option_rules import Needs, check_given, given, needs
+from countleak.cli.option_rules import GIVEN, Needs, check_given, given, needs
 from countleak.errors import InputError
 
 # What the paper's simulation adds, where a program needs a noise and none is given.
@@ -65,7 +65,7 @@ BY_SECRET: Needs = {
         "--multiplier": {"--program": ("bounded", "dini")},
         "--keep-nonpositive": {"--program": ("bounded",)},
         "--point": {"--program": ("dini",)},
-        "--time-limit": {"--integer": ("True",)},
+        "--time-limit": {"--integer": GIVEN},
     }
 )
 @dataclass(frozen=True)
@@ -81,12 +81,15 @@ class Programs:
         typer.Option("--multiplier", "-B", help="lp: bound in sigmas (bounded: 5, dini: 3)."),
     ] = None
     keep_nonpositive: Annotated[
-        bool, typer.Option(help="lp, bounded: keep answers that are not positive.")
+        bool,
+        typer.Option("--keep-nonpositive", help="lp, bounded: keep answers that are not positive."),
     ] = False
     point: Annotated[
         Point, typer.Option(help="dini: the simplex's vertex, or the centre of what is feasible.")
     ] = Point.VERTEX
-    integer: Annotated[bool, typer.Option(help="lp: solve over whole numbers.")] = False
+    integer: Annotated[bool, typer.Option("--integer", help="lp: solve over whole numbers.")] = (
+        False
+    )
     solver: options.SolverWord = "auto"
     time_limit: Annotated[float, typer.Option(help="Seconds for an integer program.")] = 60.0
 
@@ -159,7 +162,10 @@ def solve(
         ),
     ] = None,
     polish: Annotated[
-        bool, typer.Option(help="Descend to the bits of least squared error; prove it if few.")
+        bool,
+        typer.Option(
+            "--polish", help="Descend to the bits of least squared error; prove it if few."
+        ),
     ] = False,
     precision: Annotated[
         float | None, typer.Option(help="Claim only what is at least this probable, like 0.95.")
@@ -192,11 +198,12 @@ def solve(
         guess = guess.claims_at(precision)
     write_guess(out, guess, secret)
     claims = int(guess.claimed.sum())
-    if json:
-        record: dict[str, Any] = {"file": str(out), "people": guess.ids.size, "claims": claims}
-        console.print_json({**record, **_summary(guess), **guess.basis.record()})
-    else:
-        _tell(guess, out)
+    with console.beside(out):
+        if json:
+            record: dict[str, Any] = {"file": str(out), "people": guess.ids.size, "claims": claims}
+            console.print_json({**record, **_summary(guess), **guess.basis.record()})
+        else:
+            _tell(guess, out)
 
 
 def _decoder(

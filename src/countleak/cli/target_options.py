@@ -1,6 +1,7 @@
 """The system that is asked: the options that `ask` and `audit` share, and the target they mean."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -28,11 +29,17 @@ from countleak.audit.targets.simulated import (
 from countleak.audit.targets.sql import DIFFIX, PLAIN, SYSTEMS, SqlQuestions, System
 from countleak.cli import console
 from countleak.cli.option_rules import Needs, needs
+from countleak.cli.options import is_generated
+from countleak.diffix.databases.database import Database
+from countleak.diffix.salt import Salt, keep_salt, read_salt
 from countleak.errors import InputError
-from countleak.files import read_text
+from countleak.files import is_file, read_text
 
+# The targets that are simulated.
+IN_PROCESS = ("simulated", "file")
 POSTGRES, HTTP = ("postgresql://", "postgres://"), ("http://", "https://")
 TOKEN = "COUNTLEAK_TOKEN"
+TWO_SUBSETS = "two-subsets"
 SHOWN = 3
 TARGET_HELP = (
     "Who answers: a live system at postgresql://..., http://... or https://...; `diffix`, rebuilt "
@@ -46,13 +53,6 @@ class TargetWord:
 
     text: str
 
-    def __post_init__(self) -> None:
-        if self.kind == "simulated" and self.text != "simulated" and not Path(self.text).is_file():
-            raise InputError(
-                f"there is no target {self.text.split('@')[-1]!r}; choose simulated, diffix, a CSV "
-                "file, or an address that begins with postgresql://, http:// or https://"
-            )
-
     @property
     def kind(self) -> str:
         """What kind of system it is."""
@@ -60,7 +60,7 @@ class TargetWord:
             return "postgresql"
         if self.text.startswith(HTTP):
             return "http"
-        return "diffix" if self.text == "diffix" else "simulated"
+        return self.text if self.text in ("diffix", "simulated") else "file"
 
     @property
     def is_live(self) -> bool:
@@ -70,7 +70,7 @@ class TargetWord:
     @property
     def people(self) -> str | None:
         """The file of people that it is, if it is one."""
-        return None if self.is_live or self.text in ("diffix", "simulated") else self.text
+        return self.text if self.kind == "file" else None
 
     def __str__(self) -> str:
         return self.kind
@@ -81,7 +81,19 @@ SIMULATED = TargetWord("simulated")
 
 def read_target(word: str | TargetWord) -> TargetWord:
     """The target that a word names; typer hands over a default as it is."""
-    return word if isinstance(word, TargetWord) else TargetWord(word)
+    if isinstance(word, TargetWord):
+        return word
+    target = TargetWord(word)
+    if target.people is not None and not is_file(target.people):
+        # What precedes an @ may be a password.
+        shown = word.split("@")[-1]
+        hint = f"; for generated people write simulated --people {shown}"
+        raise typer.BadParameter(
+            f"there is no target {shown!r}; choose simulated, diffix, a CSV file, or an address "
+            "that begins with postgresql://, http:// or https://"
+            f"{hint if is_generated(word) else ''}"
+        )
+    return target
 
 
 def target_needs(flag: str) -> Needs:
@@ -89,14 +101,16 @@ def target_needs(flag: str) -> Needs:
     live, http = ("postgresql", "http"), ("http",)
     simulated = (
         "--mechanism", "--sigma", "--bound", "--base", "--random-rounding", "--rounding",
-        "--suppression", "--clamping", "--sign-noise",
+        "--suppression", "--clamping",
     )  # fmt: skip
     at_address = ("--table", "--system", "--connections", "--rate", "--timeout", "--authorised-by")
     return {
-        **{option: {flag: ("simulated",)} for option in simulated},
+        **{option: {flag: IN_PROCESS} for option in simulated},
         **{option: {flag: ("diffix",)} for option in ("--release", "--salt-file")},
         **{option: {flag: live} for option in at_address},
         **{option: {flag: http} for option in ("--data-source", "--token-file")},
+        "--people": {flag: ("simulated", "diffix", *live)},
+        "--dry-run": {flag: ("diffix", *live)},
     }
 
 
@@ -125,20 +139,14 @@ class Simulation:
     bound: Annotated[int, typer.Option(help="uniform: noise lies within ± this.")] = 5
     base: Annotated[int, typer.Option(help="round: to multiples of this.")] = 5
     random_rounding: Annotated[
-        bool, typer.Option(help="round: up or down by chance, right on average.")
+        bool,
+        typer.Option("--random-rounding", help="round: up or down by chance, right on average."),
     ] = False
     rounding: Annotated[bool, typer.Option(help="mechanism diffix: whole-number noise.")] = True
     suppression: Annotated[bool, typer.Option(help="mechanism diffix: suppress low counts.")] = True
     clamping: Annotated[bool, typer.Option(help="mechanism diffix: no answer below 0.")] = True
-    sign_noise: Annotated[
-        str,
-        typer.Option(
-            help="±1 queries: noise of one `direct` answer, of `two-subsets`, or a standard "
-            "deviation."
-        ),
-    ] = "two-subsets"
 
-    def mechanism_for(self, queries: Queries) -> Mechanism | TwoSubsets:
+    def mechanism_for(self, queries: Queries, sign_noise: str) -> Mechanism | TwoSubsets:
         """The mechanism, as it answers such queries."""
         mechanism: Mechanism
         if self.mechanism == "uniform":
@@ -151,29 +159,52 @@ class Simulation:
             mechanism = Gaussian(self.sigma)
         else:
             mechanism = Laplace(self.sigma)
-        return self._signed(mechanism) if isinstance(queries.family, Signs) else mechanism
+        return _signed(mechanism, sign_noise) if isinstance(queries.family, Signs) else mechanism
 
-    def _signed(self, mechanism: Mechanism) -> Mechanism | TwoSubsets:
-        """How a ±1 query is answered: directly, as two subsets, or with a given noise."""
-        if self.sign_noise == "two-subsets":
-            return TwoSubsets(mechanism)
-        if isinstance(mechanism, SimulatedDiffix):
-            # A sum of +1 and -1 is no count: none is low, and it may be negative.
-            mechanism = replace(mechanism, suppressing=False, clamped=False)
-        if self.sign_noise == "direct":
-            return mechanism
-        if not isinstance(mechanism, SimulatedDiffix | Gaussian | Laplace):
-            raise InputError(
-                f"--sign-noise {self.sign_noise} needs a mechanism with a sigma: diffix, gaussian "
-                "or laplace"
-            )
-        try:
-            return replace(mechanism, sigma=float(self.sign_noise))
-        except ValueError as error:
-            raise InputError(
-                f"--sign-noise {self.sign_noise!r}: write direct, two-subsets or a standard "
-                f"deviation ({error})"
-            ) from None
+
+def _signed(mechanism: Mechanism, noise: str) -> Mechanism | TwoSubsets:
+    """How a ±1 query is answered: directly, as two subsets, or with a given noise."""
+    if noise == TWO_SUBSETS:
+        return TwoSubsets(mechanism)
+    if isinstance(mechanism, SimulatedDiffix):
+        # A sum of +1 and -1 is no count: none is low, and it may be negative.
+        mechanism = replace(mechanism, suppressing=False, clamped=False)
+    if noise == "direct":
+        return mechanism
+    if not isinstance(mechanism, SimulatedDiffix | Gaussian | Laplace):
+        raise InputError(
+            f"--sign-noise {noise} needs a mechanism with a sigma: diffix, gaussian or laplace"
+        )
+    try:
+        return replace(mechanism, sigma=float(noise))
+    except ValueError as error:
+        raise InputError(
+            f"--sign-noise {noise!r}: write direct, two-subsets or a standard deviation ({error})"
+        ) from None
+
+
+def in_words(mechanism: Mechanism | TwoSubsets) -> str:
+    """A mechanism as a journal names it, with all that tells it from another."""
+    match mechanism:
+        case TwoSubsets(each):
+            return f"{in_words(each)}, two answers per query"
+        case Uniform(bound):
+            return f"uniform noise within ±{bound}"
+        case RoundedToBase(base, by_chance):
+            return f"rounding to multiples of {base}{' by chance' if by_chance else ''}"
+        case Laplace(sigma):
+            return f"Laplace noise of SD {sigma:.12g}"
+        case Gaussian(sigma):
+            return f"normal noise of SD {sigma:.12g}"
+        case SimulatedDiffix(sigma, rounded, suppressing, clamped, _):
+            parts = {
+                "rounded": rounded,
+                "low counts suppressed": suppressing,
+                "no answer below 0": clamped,
+            }
+            switched_on = [text for text, is_on in parts.items() if is_on]
+            return ", ".join([f"normal noise of SD {sigma:.12g}", *switched_on])
+    raise AssertionError(mechanism)
 
 
 @dataclass(frozen=True)
@@ -252,6 +283,13 @@ class Opened:
 
     target: Target
     about: str
+    salt: Salt | None = None
+    salt_file: Path | None = None
+
+    def keep_salt(self) -> None:
+        """Write a new salt to its file, now that it is about to be used."""
+        if self.salt is not None and self.salt_file is not None:
+            keep_salt(self.salt_file, self.salt)
 
 
 @dataclass(frozen=True)
@@ -261,41 +299,28 @@ class Systems:
     simulation: Simulation = field(default_factory=Simulation)
     release: Release = field(default_factory=Release)
     live: Live = field(default_factory=Live)
+    sign_noise: str = TWO_SUBSETS
 
     def open(
         self, word: TargetWord, people: People, secret: Secret, queries: Queries, seed: int
     ) -> Opened:
         """The target that a word, a file or an address means."""
-        if word.is_live:
-            return self._address(word, people, secret)
         strangers = positions_of(queries.ids, people.ids) < 0
         if strangers.any():
             raise InputError(
                 f"{strangers.sum()} of {queries.ids.size} people asked about are not among "
                 f"--people (id {queries.ids[strangers][0]}); check it"
             )
+        if word.is_live:
+            return self._address(word, people, secret)
         people.truth(secret)
         if word.kind == "diffix":
-            return self._diffix(people, secret)
-        mechanism = self.simulation.mechanism_for(queries)
+            return over_diffix(people, secret, self.release, people.table)
+        mechanism = self.simulation.mechanism_for(queries, self.sign_noise)
         if isinstance(secret, Number) and not isinstance(mechanism, Gaussian | Laplace):
             raise InputError("sums are simulated with --mechanism gaussian or laplace only")
-        about = f"simulated {mechanism}, counting {secret} of {people.table}, seed {seed}"
+        about = f"simulated, {in_words(mechanism)}; {secret} of {people.table}, seed {seed}"
         return Opened(Simulated(people, secret, mechanism, seed), about)
-
-    def _diffix(self, people: People, secret: Secret) -> Opened:
-        from countleak.audit.targets.diffix import Diffix
-        from countleak.diffix.salt import keep_salt, read_salt
-
-        salt = read_salt(self.release.salt_file)
-        target = Diffix(people, secret, self.release.release, salt)
-        # Kept only now: a release that does not exist leaves no salt behind.
-        keep_salt(self.release.salt_file, salt)
-        about = (
-            f"Diffix {self.release.release}, counting {secret} of {people.table}, salt "
-            f"{salt.fingerprint}"
-        )
-        return Opened(target, about)
 
     def _address(self, word: TargetWord, people: People, secret: Secret) -> Opened:
         from countleak.audit.targets.postgres import PostgresTarget
@@ -319,6 +344,19 @@ class Systems:
                 "it with --authorised-by NAME"
             )
         return Opened(target, f"{target}, counting {questions.about}, as {system.name}")
+
+
+def over_diffix(
+    data: People | Callable[[Salt], Database], secret: Secret | None, release: Release, table: str
+) -> Opened:
+    """Diffix over people, or over a database that is opened with the salt."""
+    from countleak.audit.targets.diffix import Diffix
+
+    salt = read_salt(release.salt_file)
+    held = data if isinstance(data, People) else data(salt)
+    target = Diffix(held, secret, release.release, salt)
+    about = f"Diffix {release.release}, counting {secret} of {table}, salt {salt.fingerprint}"
+    return Opened(target, about, salt, release.salt_file)
 
 
 def show(opened: Opened, queries: Queries, positions: list[int], count: int) -> None:

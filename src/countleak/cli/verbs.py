@@ -18,6 +18,24 @@ class Verb(TyperCommand):
     """A command that checks its options before it runs."""
 
     checks: option_rules.Checks
+    sections: Mapping[str, str]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the verb's own options, and then those of each group it takes."""
+        parts: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and parameter.param_type_name == "argument":
+                # The name says enough; what Python calls its type does not help.
+                name = parameter.metavar or str(parameter.name).upper()
+                parts["Arguments"].append((name, record[1]))
+            elif record is not None:
+                title = self.sections.get(str(parameter.name), "Options")
+                parts.setdefault(title, []).append(record)
+        for title, records in parts.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
@@ -67,6 +85,7 @@ def make_verb(function: Callable[..., None], name: str) -> Verb:
     command = get_command(app)
     assert isinstance(command, Verb)
     command.checks = option_rules.Checks.of(function)
+    command.sections = option_rules.sections(function)
     return command
 
 

@@ -89,3 +89,12 @@ def test_bench_decoders(bench):
     assert best["bayes"] >= 0.99 > best["lp"]
     assert "no suite 'x'; choose queries" in bench("decoders", "--suite", "x").err
     assert "pass --data" in bench("decoders", "--suite", "recorded").err
+
+
+def test_bench_categories(run, tmp_path):
+    options = ("--queries", "40,80", "--people", 12, "--trials", 2, "--picture", "values.svg")
+    rows = run("lab", "bench", "categories", *options, "--json").json["rows"]
+    assert [row["queries"] for row in rows] == [40, 40, 40, 80, 80, 80]
+    assert all(0 < row["baseline"] < 1 for row in rows)
+    assert rows[0]["gain"] == 0
+    assert "queries a value" in (tmp_path / "values.svg").read_text()

@@ -41,7 +41,7 @@ bench = make_group(
         ),
         "sweep": (
             SPEED,
-            "Time a sweep on several numbers of cores: throughput, overhead per trial, cost of many.",
+            "Time a sweep on several numbers of cores: throughput, overhead per trial, total cost.",
         ),
         "diffix": (
             SPEED,

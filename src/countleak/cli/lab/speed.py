@@ -114,7 +114,7 @@ def sweep(
     trials: Annotated[int, typer.Option(help="Trials to run on each.", min=3)] = 1400,
     json: options.Json = False,
 ) -> None:
-    """Time a sweep on several numbers of cores: throughput, overhead per trial, cost of many."""
+    """Time a sweep on several numbers of cores: throughput, overhead per trial, total cost."""
     counts = [options.whole_from(part, "--jobs") for part in jobs.split(",")]
     with console.progress("bench sweep") as report:
         rows = [asdict(row) for row in measure_scaling(counts, trials=trials, progress=report)]

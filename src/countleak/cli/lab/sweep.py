@@ -62,8 +62,8 @@ def sweep(
         raise InputError("the grid is a single point; give several values of one field at least")
     require_drawing()
     with console.progress(planned.name) as report:
-        trials = Runner(out, jobs, cluster).run(planned.trials(), Setting(seed), report)
-    records = [cell.record() for cell in cells(trials, planned.axes)]
+        results = Runner(out, jobs, cluster).run(planned.trials(), Setting(seed), report)
+    records = [cell.record() for cell in cells(results, planned.axes)]
     figure = _draw(planned, records, out / "figures")
     if json:
         console.print_json({"rows": records, "figure": str(figure) if figure else None})
