@@ -23,14 +23,30 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "countleak"
-PAGES = ("README.md", "docs/commands.md", "docs/secrets.md", "docs/budget.md", "docs/diffix.md")
+SLOW = pytest.mark.slow
+PAGES = (
+    "README.md",
+    pytest.param("docs/adaptive.md", marks=SLOW),
+    "docs/budget.md",
+    "docs/commands.md",
+    "docs/decoders.md",
+    "docs/diffix.md",
+    "docs/secrets.md",
+)
 # Pages with a server on these ports, which are replaced by free ones.
-SERVED = ("docs/live.md", "docs/server.md")
+SERVED = (pytest.param("docs/live.md", marks=SLOW), "docs/server.md")
 PORTS = ("5433", "8033")
+WITH_RECORDED = (
+    "README.md",
+    pytest.param("docs/decoders.md", marks=SLOW),
+    pytest.param("docs/paper.md", marks=SLOW),
+)
 # Where a page expects the authors' recorded answers.
 RECORDED = "Linear-Program-Reconstruction/data"
 # A command of the README that installs first, and what it then runs; None: too long to run here.
 MADE = {"make demo": "countleak demo", "make test": None}
+# A command that fails shows why, so that dots cannot hide it.
+FAILURES = ("countleak: ", "ERROR: ", "FAILED: ")
 # Said once per machine, when nothing is compiled yet.
 COMPILING = "countleak: compiling"
 
@@ -143,6 +159,7 @@ def run_page(name: str, text: str, terminal: Terminal, monkeypatch: pytest.Monke
 
 
 def run_commands(where: str, block: Block, terminal: Terminal) -> None:
+    assert block.text.startswith("$ "), f"{where}: a console block begins with a command"
     for command, shown in block.commands:
         meant = MADE.get(command, command)
         if meant is None:
@@ -152,6 +169,8 @@ def run_commands(where: str, block: Block, terminal: Terminal) -> None:
         else:
             printed = terminal.run(meant)
         assert agrees(shown, printed), f"{where}: `{command}` printed\n{printed}"
+        fails = any(word in shown for word in FAILURES)
+        assert bool(terminal.code) == fails, f"{where}: `{command}` ended with {terminal.code}"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -173,7 +192,7 @@ def test_the_blocks_of_a_page_with_a_server_run_as_shown(page, tmp_path, monkeyp
         terminal.close()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/decoders.md", "docs/paper.md"])
+@pytest.mark.parametrize("page", WITH_RECORDED)
 def test_what_is_shown_of_recorded_answers_is_so(page, tmp_path, shared):
     place = tmp_path / RECORDED
     place.parent.mkdir()
@@ -202,9 +221,11 @@ def test_dots_stand_for_any_text_and_nothing_else_does():
     assert not agrees("1.5 s", "135 s")
 
 
-@pytest.mark.parametrize("page", ["README.md", *sorted(map(str, (ROOT / "docs").glob("*.md")))])
+@pytest.mark.parametrize(
+    "page", ["README.md", *sorted(p.name for p in (ROOT / "docs").glob("*.md"))]
+)
 def test_every_file_of_the_source_that_a_page_names_is_there(page):
-    text = (ROOT / page).read_text()
+    text = (ROOT / ("" if page == "README.md" else "docs") / page).read_text()
     for name in re.findall(r"`((?:attack|audit|diffix|lab|cli)/[\w/]+\.py)`", text):
         assert (SOURCE / name).is_file(), name
     for name in re.findall(r"`(tests/[\w/.]+)`", text):

@@ -10,7 +10,7 @@ lab = make_group(
     {
         "reproduce": (
             "countleak.cli.lab.reproduce",
-            "Run an experiment of the paper and show it next to the paper's options.",
+            "Run an experiment of the paper and show it beside what the paper says.",
         ),
         "sweep": (
             "countleak.cli.lab.sweep",

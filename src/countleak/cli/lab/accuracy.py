@@ -217,8 +217,8 @@ def categories(
     ] = "50,150,350,750",
     people: Annotated[int, typer.Option(help="Clients attacked.", min=2, max=800)] = 100,
     sigma: Annotated[float, typer.Option(help="SD of the noise.", min=1e-3, max=1e6)] = 4.0,
-    trials: Annotated[int, typer.Option(help="Fresh banks a number of queries.", min=1)] = 24,
-    suppression: Annotated[bool, typer.Option(help="Hold back low counts, as Diffix.")] = False,
+    trials: Annotated[int, typer.Option(help="Fresh banks per number of queries.", min=1)] = 24,
+    suppression: Annotated[bool, typer.Option(help="Suppress low counts, as Diffix.")] = False,
     picture: Annotated[
         Path | None, typer.Option(help="Draw accuracy against queries to this file.")
     ] = None,

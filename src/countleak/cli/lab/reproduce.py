@@ -60,7 +60,7 @@ def reproduce(
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
-    """Run an experiment of the paper and show it next to the paper's options."""
+    """Run an experiment of the paper and show it beside what the paper says."""
     if name is None:
         _list(json)
         return
