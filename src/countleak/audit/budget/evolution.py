@@ -100,9 +100,10 @@ class Attack:
             raise InputError(
                 f"{self.people} people and {self.queries} queries; there must be at least 2 and 1"
             )
-        if self.people > MOST_PEOPLE:
+        if self.people > MOST_PEOPLE or self.queries > MOST_QUERIES:
             raise InputError(
-                f"the closed form holds for up to {MOST_PEOPLE:.0e} people; plan so many"
+                f"too many people or queries; the closed form goes up to {MOST_PEOPLE:.0e} and "
+                f"{MOST_QUERIES:.0e}"
             )
         check_answers(self.mechanism, self.queries)
         _check_chance("prior", self.prior)

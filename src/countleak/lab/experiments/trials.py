@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from countleak.audit.targets.recorded import people_files
+from countleak.audit.targets.simulated import LARGEST
 from countleak.errors import InputError
 from countleak.lab.experiments.names import CANDIDATES, CENSUS, NAMES
 
 # Raised when a change makes trials come out differently, so that stored ones are not mixed in.
 RESULTS = 1
+# More queries than that are no experiment but a slip, and would fill the memory.
+MOST_QUERIES = 10**6
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,10 @@ class Trial:
         for field, allowed in NAMES.items():
             if (name := getattr(self, field)) not in allowed:
                 raise InputError(f"there is no {field} {name!r}; choose {', '.join(allowed)}")
-        if not 2 <= self.n <= CENSUS or self.queries < 1:
+        if not 2 <= self.n <= CENSUS or not 1 <= self.queries <= MOST_QUERIES:
             raise InputError(
-                f"n is {self.n} and queries {self.queries}; n must lie in 2-{CENSUS}, queries be 1 "
-                "or more"
+                f"n is {self.n} and queries {self.queries}; n must lie in 2-{CENSUS}, queries in "
+                f"1-{MOST_QUERIES}"
             )
         if self.world == "presence" and self.n != CANDIDATES.size:
             raise InputError(f"n is {self.n}; `presence` has {CANDIDATES.size} candidates")
@@ -61,9 +64,10 @@ class Trial:
             raise InputError(
                 "DiNi's bound is in sigmas of a direct answer; leave sign_noise direct"
             )
-        if not 0 < self.sigma < inf or not 0 <= self.multiplier < inf:
+        if not 0 < self.sigma <= LARGEST or not 0 <= self.multiplier < inf:
             raise InputError(
-                f"sigma {self.sigma:g} must be above 0, B {self.multiplier:g} not below"
+                f"sigma {self.sigma:g} must be above 0 and at most {LARGEST:g}, "
+                f"B {self.multiplier:g} not below 0 and finite"
             )
 
     @property
