@@ -53,6 +53,9 @@ def read_text(path: Name) -> str:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read as text ({error})") from None
+    except ValueError as error:
+        # A name that no file can have.
+        raise InputError(f"{path!r}: cannot be read ({error})") from None
 
 
 def read_records(path: Name, kind: str, *, drop_torn: bool = False) -> Records:

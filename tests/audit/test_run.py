@@ -23,10 +23,12 @@ from countleak.audit.run import (
     ask,
     ask_in_steps,
     ask_into,
+    audit,
     default_queries,
     reconstruct,
 )
 from countleak.audit.scores import score
+from countleak.audit.targets.diffix import Diffix
 from countleak.audit.targets.simulated import Gaussian, Simulated, SimulatedDiffix
 from countleak.errors import InputError
 
@@ -283,3 +285,13 @@ def test_questions_are_digits_where_the_ids_allow_it(ids, count, family, size):
     queries = default_queries(People(ids, {}), count)
     assert queries.family == family
     assert len(queries) == size
+
+
+def test_a_target_that_counts_something_else_is_refused():
+    """Its answers would look as if nothing leaked."""
+    people = generated_bank(7).between(2000, 2999)
+    for counted in (Bit("status = 'A'"), None, Category("status", ("A", "B", "C", "D"))):
+        with pytest.raises(InputError, match="not status = 'C'"):
+            audit(people, secret="status = 'C'", target=Simulated(people, counted, Gaussian(1.0)))
+    with pytest.raises(InputError, match="counts status = 'A', not status = 'C'"):
+        audit(people, secret="status = 'C'", target=Diffix(people, "status = 'A'"))

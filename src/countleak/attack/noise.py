@@ -56,8 +56,12 @@ class Threshold:
     minimum: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (0 < self.sd < np.inf and np.isfinite(self.mean) and np.isfinite(self.minimum)):
-            raise InputError(f"{self}: mean, SD and minimum must be finite, and the SD above 0")
+        if not (0 < self.sd < np.inf and np.isfinite(self.minimum)):
+            raise InputError(f"{self}: SD and minimum must be finite, and the SD above 0")
+        if not 0 < self.mean <= LARGEST_SIGMA:
+            raise InputError(
+                f"the threshold is {self.mean:g}; it must lie above 0, at most {LARGEST_SIGMA:g}"
+            )
 
     def log_suppressed(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """log Pr(suppressed) for true counts."""
@@ -68,6 +72,12 @@ class Threshold:
         """log Pr(not suppressed) for true counts."""
         chance = log_ndtr((counts - self.mean) / self.sd)
         return np.maximum(np.where(counts < self.minimum, RULED_OUT, chance), RULED_OUT)
+
+
+def check_sigma(sigma: float, least: float = LEAST_SIGMA) -> None:
+    """Raise unless a noise's SD can be reckoned with."""
+    if not least <= sigma <= LARGEST_SIGMA:
+        raise InputError(f"sigma is {sigma:g}; it must lie between {least:g} and {LARGEST_SIGMA:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +100,8 @@ class Noise:
 
     def __post_init__(self) -> None:
         scales = () if self.sigma is UNKNOWN else np.atleast_1d(self.sigma)
-        if any(not LEAST_SIGMA <= s <= LARGEST_SIGMA for s in scales):
-            raise InputError(
-                f"sigma is {self.sigma}; it must lie between {LEAST_SIGMA:g} and {LARGEST_SIGMA:g}"
-            )
+        for sigma in scales:
+            check_sigma(sigma)
         if self.offset is not UNKNOWN and not np.isfinite(self.offset):
             raise InputError(f"the offset is {self.offset:g}; it must be finite")
         if self.wrong is not UNKNOWN and not 0 <= self.wrong < 1:

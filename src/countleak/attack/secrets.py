@@ -26,6 +26,8 @@ CONDITION = re.compile(rf"\s*({NAME})\s*(=|==|<>|!=|<=|>=|<|>)\s*({TEXT}|{DIGITS
 MEMBERS = re.compile(rf"\s*({NAME})\s+in\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 MEMBER = re.compile(rf"\s*({TEXT}|{DIGITS}|\w+|\.\.\.|…)\s*(,|\Z)")
 TOTAL = re.compile(rf"\s*sum\s*\(\s*({NAME})\s*\)\s*", re.IGNORECASE)
+# Longer than any float, shorter than what Python refuses to convert.
+LONGEST_NUMBER = 400
 TRUTHS = {"true": True, "false": False}
 SAME = {"==": "=", "!=": "<>"}
 # What a person has who has none of the values that a category names.
@@ -212,6 +214,8 @@ def _quoted(name: str) -> str:
 def _value(text: str) -> str | float:
     if text.startswith("'"):
         return text[1:-1].replace("''", "'")
+    if len(text) > LONGEST_NUMBER and re.fullmatch(DIGITS, text):
+        raise InputError(f"number {text[:9]}... has more than {LONGEST_NUMBER} digits; write fewer")
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     if re.fullmatch(DIGITS, text):

@@ -167,6 +167,8 @@ class Transcript:
 
     def suppressed_as(self, value: float) -> "Transcript":
         """Every suppressed count read as ``value``; the paper's code reads 0."""
+        if not abs(value) < LARGEST:
+            raise InputError(f"suppressed counts read as {value:g}; give a count")
         values = np.where(self.released, self.values, value)
         return replace(self, values=values, released=np.ones_like(self.released))
 

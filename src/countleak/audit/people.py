@@ -224,6 +224,8 @@ def read_known(path: Name) -> dict[Any, Any]:
     names, rows = read_table(path)
     if len(names) != 2:
         raise InputError(f"{path}: {len(names)} columns, expected an id and a value")
+    if not rows:
+        raise InputError(f"{path}: nobody is in this file; write an id and a value per line")
     for number, row in rows:
         if not all(row):
             raise InputError(f"{path} line {number}: the id or the value is empty; fill it in")
@@ -262,6 +264,8 @@ def _key(names: list[str], id_column: str | None, path: Name) -> tuple[str, ...]
     if id_column is None or id_column in names:
         return (id_column or names[0],)
     chosen = tuple(part.strip() for part in id_column.split(","))
+    if len(set(chosen)) < len(chosen):
+        raise InputError(f"id columns {id_column!r}: one is named twice; name each once")
     for name in chosen:
         if name not in names:
             raise InputError(

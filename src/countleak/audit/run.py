@@ -71,6 +71,15 @@ class Asking:
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}; ask at least one query")
 
+    def check(self, secret: "Secret") -> None:
+        """Raise if a secret of this kind cannot be asked about like that."""
+        from countleak.attack.secrets import Bit, Number
+
+        if self.goal is not None and not isinstance(secret, Bit):
+            raise InputError("questions are chosen by a goal for bits only; draw them at random")
+        if self.until is not None and isinstance(secret, Number):
+            raise InputError("numbers have no probability to stop at; ask all questions at once")
+
 
 def audit(
     people: Any,
@@ -108,7 +117,9 @@ def audit(
             "neither"
         )
     system = target if isinstance(target, Target) else Simulated(people, named, target)
+    _check_counted(system, named)
     asking = asking or Asking()
+    asking.check(named)
     if queries is None or isinstance(queries, int):
         queries = default_queries(people, queries, asking.seed)
     if id_list(queries.ids) != id_list(people.ids):
@@ -123,14 +134,23 @@ def audit(
     return AuditResult(people, named, steps, None if truth is None else score(guess, truth))
 
 
+def _check_counted(target: "Target", secret: "Secret") -> None:
+    """Raise where a target says that it counts something else: its answers would show nothing."""
+    questions = getattr(target, "questions", target)
+    if hasattr(questions, "secret") and questions.secret != secret:
+        raise InputError(
+            f"the target counts {questions.secret or 'people whatever their secret'}, not "
+            f"{secret}; audit what it counts"
+        )
+
+
 def default_queries(people: "People", count: int | None = None, seed: int = 0) -> "Queries":
     """``count`` digit queries where the ids allow them, else random subsets; 3500 or 1000."""
-    from countleak.attack.queries.digits import digit_queries
-    from countleak.attack.queries.ids import are_integers
+    from countleak.attack.queries.digits import digit_queries, fits_digits
     from countleak.attack.queries.subsets import random_subsets
 
     rng = np.random.default_rng([seed, 1])
-    if are_integers(people.ids) and 1 <= people.ids.min() <= people.ids.max() <= 10**12:
+    if fits_digits(people.ids):
         pool = digit_queries(people.ids)
         if count is None or count == len(pool):
             return pool
@@ -206,6 +226,7 @@ def ask_in_steps(
     from countleak.audit.result import Step
 
     asking = asking or Asking()
+    asking.check(secret)
     decoder = decoder or decoder_for(secret, asking.seed)
     answers = Answers.join([]) if journal is None else journal.answers
     count = len(pool) * len(secret.conditions)
@@ -245,8 +266,6 @@ def _chosen(
 
     if goal is None:
         return candidates[:size]
-    if transcript.names or guess.intervals is not None:
-        raise InputError("questions are chosen by a goal for bits only; draw them at random")
     even = np.where(guess.proven, guess.values, 0.5)
     probability = even if guess.probability is None else guess.probability
     residual = transcript.b - transcript.A @ guess.values.astype(np.float64)

@@ -8,6 +8,8 @@ import typer
 
 from countleak.attack.design import Goal, Information, Variance
 from countleak.attack.queries import Queries
+from countleak.attack.queries.digits import fits_digits
+from countleak.attack.secrets import Bit, Secret
 from countleak.audit.people import People
 from countleak.audit.result import AuditResult
 from countleak.audit.run import Asking, Keeping
@@ -73,21 +75,24 @@ class Questions:
     first: Annotated[int, typer.Option(help="adaptive: queries in the first batch.", min=1)] = 100
     batch: Annotated[int, typer.Option(help="adaptive: queries in each later batch.", min=1)] = 50
     goal: Annotated[
-        Literal["information", "variance", "random"],
-        typer.Option(help="adaptive: what a question should gain."),
-    ] = "information"
+        Literal["information", "variance", "random"] | None,
+        typer.Option(
+            help="adaptive: what a question should gain (default: information for conditions, "
+            "random for values)."
+        ),
+    ] = None
 
     def plan(self, people: People, word: TargetWord, live: Live, seed: int) -> Queries:
         """The pool of queries to ask from."""
         snaps = not word.is_live or live.system_at(word).snaps
-        family = self.family or ("digits" if snaps and options.fits_digits(people) else "subsets")
+        family = self.family or ("digits" if snaps and fits_digits(people.ids) else "subsets")
         size = self.pool
         if family == "subsets" and size is None and self.queries is not None:
             size = max(self.queries, 1000) if self.adaptive else self.queries
         return options.Family(family, self.primes).queries(people, size, seed)
 
-    def asking(self, seed: int) -> Asking:
-        """How the pool is asked."""
+    def asking(self, secret: Secret, seed: int) -> Asking:
+        """How the pool is asked about a secret."""
         if not self.adaptive:
             return Asking(self.queries, seed=seed)
         goals: dict[str, Goal | None] = {
@@ -95,7 +100,8 @@ class Questions:
             "variance": Variance(),
             "random": None,
         }
-        return Asking(self.queries, self.until, self.first, self.batch, goals[self.goal], seed)
+        goal = goals[self.goal or ("information" if isinstance(secret, Bit) else "random")]
+        return Asking(self.queries, self.until, self.first, self.batch, goal, seed)
 
 
 @needs(target_needs("TARGET"))
@@ -137,7 +143,7 @@ def audit(
         )
     plan = questions.plan(people, target, live, seed)
     opened = Systems(simulation, release, live).open(target, people, named, plan, seed)
-    asking = questions.asking(seed)
+    asking = questions.asking(named, seed)
     count = len(plan) * len(named.conditions)
     if target.is_live or dry_run:
         show(opened, plan, list(range(count)), min(count, asking.most or count))

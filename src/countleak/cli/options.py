@@ -14,8 +14,12 @@ import typer
 from countleak.attack.programs import Point
 from countleak.attack.queries import Queries
 from countleak.attack.queries.arithmetic import Arithmetic, Exact, Float64, numeric_server
-from countleak.attack.queries.digits import ATTACK_EXPONENTS, SWEEP_EXPONENTS, digit_queries
-from countleak.attack.queries.ids import are_integers
+from countleak.attack.queries.digits import (
+    ATTACK_EXPONENTS,
+    SWEEP_EXPONENTS,
+    digit_queries,
+    fits_digits,
+)
 from countleak.attack.queries.signs import random_signs
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.solvers import Solver
@@ -152,7 +156,7 @@ class Family:
     def queries(self, people: People, m: int | None, seed: int) -> Queries:
         """The queries of the family about those people: ``m``, or as many as it has by default."""
         rng = np.random.default_rng([seed, 1])
-        family = self.family or ("digits" if fits_digits(people) else "subsets")
+        family = self.family or ("digits" if fits_digits(people.ids) else "subsets")
         if family == "subsets":
             return random_subsets(people.ids, m or 1000, rng)
         if family == "signs":
@@ -247,8 +251,3 @@ def exponents_from(word: str) -> tuple[float, ...]:
     if any(e.is_integer() for e in exponents):
         raise InputError(f"exponents {word!r}: with a whole one the query is everyone")
     return exponents
-
-
-def fits_digits(people: People) -> bool:
-    """Whether digit queries can be asked about those people."""
-    return are_integers(people.ids) and int(people.ids.min()) >= 1

@@ -311,11 +311,13 @@ class Systems:
                 f"{strangers.sum()} of {queries.ids.size} people asked about are not among "
                 f"--people (id {queries.ids[strangers][0]}); check it"
             )
-        if word.is_live:
-            return self._address(word, people, secret)
-        people.truth(secret)
-        if word.kind == "diffix":
+        if word.is_live or word.kind == "diffix":
+            if isinstance(queries.family, Signs):
+                raise InputError("±1 queries cannot be asked in SQL; name a simulated target")
+            if word.is_live:
+                return self._address(word, people, secret)
             return over_diffix(people, secret, self.release, people.table)
+        people.truth(secret)
         mechanism = self.simulation.mechanism_for(queries, self.sign_noise)
         if isinstance(secret, Number) and not isinstance(mechanism, Gaussian | Laplace):
             raise InputError("sums are simulated with --mechanism gaussian or laplace only")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from countleak.attack.guess import Guess, Squares, bits_from
+from countleak.attack.noise import check_sigma
 from countleak.attack.programs import Dmt
 from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
@@ -25,6 +26,10 @@ class LeastSquares:
     """
 
     sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.sigma is not None:
+            check_sigma(self.sigma)
 
     def decode(self, transcript: Transcript) -> Guess:
         """Fit, estimate the noise, and turn both into a probability for everyone."""

@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from countleak.attack.decoders.known import known_values
 from countleak.attack.diagnosis import ENOUGH
 from countleak.attack.guess import Guess, Intervals, Summed
+from countleak.attack.noise import check_sigma
 from countleak.attack.programs import Dmt
 from countleak.attack.queries.ids import Id
 from countleak.attack.solvers.machine import one_thread
@@ -48,8 +49,9 @@ class Sums:
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise InputError(f"bounds {self.low:g} to {self.high:g}; the first must be below")
-        if self.sigma is not None and not self.sigma > 0:
-            raise InputError(f"sigma is {self.sigma:g}; it must be above 0")
+        if self.sigma is not None:
+            # Numbers may be in any unit.
+            check_sigma(self.sigma, least=1e-10)
         if not 0 < self.level < 1:
             raise InputError(f"the level is {self.level:g}; it lies between 0 and 1")
 

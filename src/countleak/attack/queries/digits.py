@@ -10,7 +10,7 @@ m = 5 does not fit its own SQL; the SQL counts.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count, islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,9 @@ CONSTANTS = (5, 10, 50, 100, 500, 1000, 5000, 10000, 50000, 100000)
 # 0.5, 0.6, ..., 1.9 without 1.0, as asked of Diffix; the simulations stop at 0.9.
 ATTACK_EXPONENTS = tuple(tenths / 10 for tenths in range(5, 20) if tenths != 10)
 SWEEP_EXPONENTS = tuple(tenths / 10 for tenths in range(5, 10))
+MOST_PRIMES = 10_000
+# Powers of larger ids lose the digits that the queries are about.
+LARGEST_ID = 10**12
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ def digit_queries(
         raise InputError(
             "a digit query needs a prime, an exponent and a constant; ask at least one"
         )
+    if primes > MOST_PRIMES:
+        raise InputError(f"{primes} primes; ask at most {MOST_PRIMES}")
     grid = [(e, p, c) for e in exponents for p in first_primes(primes) for c in constants]
     exponent, prime, constant = (np.array(values) for values in zip(*grid, strict=True))
     return digit_queries_of(ids, prime, constant, exponent, arithmetic=arithmetic)
@@ -94,6 +99,11 @@ def digit_queries_of(
     return Queries(ids, matrix, Digits(), parameters)
 
 
+def fits_digits(ids: NDArray[Any]) -> bool:
+    """Whether digit queries can be asked about people with such ids."""
+    return are_integers(ids) and bool(1 <= ids.min() <= ids.max() <= LARGEST_ID)
+
+
 def _check(
     ids: NDArray[Any],
     prime: NDArray[np.int64],
@@ -104,7 +114,7 @@ def _check(
         raise InputError(
             "digit queries take powers of whole-number ids, and these are not; ask subsets instead"
         )
-    if ids.size and not 1 <= ids.min() <= ids.max() <= 10**12:
+    if ids.size and not fits_digits(ids):
         raise InputError(
             f"ids from {ids.min()} to {ids.max()}: digit queries take powers, so ids must lie "
             "between 1 and 10^12"
@@ -145,6 +155,6 @@ def first_primes(k: int) -> list[int]:
 def _primes() -> Iterable[int]:
     found: list[int] = []
     for candidate in count(2):
-        if all(candidate % p for p in found if p * p <= candidate):
+        if all(candidate % p for p in takewhile(lambda p: p * p <= candidate, found)):  # noqa: B023
             found.append(candidate)
             yield candidate
