@@ -190,7 +190,8 @@ def _require_answers(result: AuditResult, target: TargetWord) -> None:
         )
     if target.is_live and not transcript.values[transcript.released].any():
         raise NoResult(
-            "every answer is 0, so this audit shows nothing; check that the table holds these people"
+            "every answer is 0, so this audit shows nothing; check that the table holds these "
+            "people"
         )
 
 

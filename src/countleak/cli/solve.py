@@ -277,7 +277,9 @@ def _tell(guess: Guess, out: Path) -> None:
         console.say(f"Picked {basis.decoder}: {basis.picked_because}")
     if guess.confidence is not None and claims:
         expected = float(guess.confidence[guess.claimed].mean())
-        console.say(f"Expected to be right about {percent(expected)} of them, by its own word")
+        console.say(
+            f"Expected to be right about {percent(expected)} of them, by its own probabilities"
+        )
     if guess.proven.any():
         console.say(f"{guess.proven.sum()} are implied: no other value fits the answers")
     rests_on = {k: v for k, v in basis.record().items() if k != "picked_because"}
