@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from countleak.cli import build
-from countleak.lab.experiments.catalogue import CATALOGUE
+from countleak.lab.reproduction import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from countleak import InputError
+from countleak.errors import InputError
 from countleak.files import (
     JournalFile,
     drop_torn_line,

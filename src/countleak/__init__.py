@@ -116,6 +116,7 @@ __getattr__, __dir__ = lazy_names(
         "Score": "countleak.audit.scores",
         "score": "countleak.audit.scores",
         "Asking": "countleak.audit.run",
+        "audit": "countleak.audit.run",
         "AuditResult": "countleak.audit.result",
         "CountleakError": "countleak.errors",
         # One level down, by the short name of each module.

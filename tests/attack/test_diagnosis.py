@@ -9,7 +9,6 @@ from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
 from countleak.errors import InputError
 from countleak.lab.bench.worlds import Setting
-from tests.attack.decoders.worlds import transcript_of
 
 SEED = np.random.SeedSequence(3)
 
@@ -52,19 +51,19 @@ def test_rounding_to_a_base(counted, random, bound):
 @pytest.mark.parametrize("bound", [2, 4, 7])
 def test_uniform_noise_and_its_bound(bound):
     world = Setting(150, 60, float(bound), 0.4, "cells").world(2)
-    diagnosis = diagnose(transcript_of(world))
+    diagnosis = diagnose(world.transcript)
     assert (diagnosis.shape, diagnosis.bound) == (Shape.UNIFORM, bound)
 
 
 def test_gross_errors_groups_and_suppression():
     wrong = Setting(kind="wrong").world(0)
-    assert diagnose(transcript_of(wrong)).wrong == pytest.approx(0.05, abs=0.02)
+    assert diagnose(wrong.transcript).wrong == pytest.approx(0.05, abs=0.02)
     groups = Setting(kind="two groups").world(0)
-    diagnosis = diagnose(transcript_of(groups))
+    diagnosis = diagnose(groups.transcript)
     assert diagnosis.by == "server"
     assert [group.sigma for group in diagnosis.groups] == pytest.approx([4.0, 8.0], rel=0.15)
     sparse = Setting(101, 400, 2.0, 12 / 101, "suppressed").world(0)
-    threshold = diagnose(transcript_of(sparse)).threshold
+    threshold = diagnose(sparse.transcript).threshold
     assert threshold is not None and threshold.mean == pytest.approx(4.0, abs=0.8)
 
 
@@ -119,3 +118,24 @@ def test_too_few_answers_are_refused(counted):
     few = np.arange(60)
     with pytest.raises(InputError, match="60 released answers about 80 people leave nothing over"):
         diagnose(Transcript.of(queries.take(few), Answers.to_all(counts[few])))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "law"),
+    [
+        (Gaussian(4.0), "noise gaussian, SD "),
+        (RoundedToBase(5), "noise rounding to multiples of 5, within 2 of the count"),
+    ],
+    ids=["gaussian", "rounded"],
+)
+def test_a_diagnosis_is_one_sentence(counted, mechanism, law):
+    queries, counts = counted
+    diagnosis = diagnose(Transcript.of(queries, mechanism.release(counts, SEED)))
+    sentence = str(diagnosis)
+    assert sentence == repr(diagnosis)
+    assert sentence.startswith("1000 answers about 80 people, 0 suppressed: noise ")
+    assert law in sentence
+    assert "offset" in sentence
+    assert "grossly wrong" in sentence
+    assert sentence.count("\n") == 0
+    assert sentence.endswith(".")

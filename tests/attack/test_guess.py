@@ -11,19 +11,18 @@ from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.transcript import Answers, Transcript
 from countleak.errors import InputError
 from countleak.lab.bench.worlds import Setting
-from tests.attack.decoders.worlds import transcript_of
 
 
 def test_claims_at_a_precision():
     world = Setting(m=350).world(0)
-    guess = Bayes().decode(transcript_of(world))
+    guess = Bayes().decode(world.transcript)
     sure = guess.claims_at(0.95)
     assert 0 < sure.claimed.sum() < guess.claimed.sum()
     assert np.abs(guess.probability[sure.claimed] - 0.5).min() >= 0.45
     with pytest.raises(InputError, match="choose one from"):
         guess.claims_at(0.3)
     with pytest.raises(InputError, match="gives no probabilities"):
-        Rounding().decode(transcript_of(world)).claims_at(0.9)
+        Rounding().decode(world.transcript).claims_at(0.9)
 
 
 @pytest.mark.parametrize("decoder", [Bayes(), Robust(), LeastSquares(), AutoDecoder(), Polished()])

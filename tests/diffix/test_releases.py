@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 import countleak as cl
+from countleak.attack.queries.digits import digit_queries_of
 from countleak.diffix.releases import RELEASES, release_of
+from countleak.diffix.salt import Salt
 from countleak.errors import InputError, Refused
 from tests.diffix.conftest import loans_engine
 
@@ -19,8 +21,8 @@ def noise(bank, release, text, exact, salts=100):
 
 def test_paper_has_sd_1_a_condition(bank):
     people = bank.between(2000, 2999)
-    queries = cl.digit_queries_of(people.ids, np.array([2]), np.array([10]), np.array([0.7]))
-    exact = queries.dot(people.secret(cl.Condition.parse("status = 'C'")).astype(float))[0]
+    queries = digit_queries_of(people.ids, np.array([2]), np.array([10]), np.array([0.7]))
+    exact = queries.dot(people.truth(cl.Bit("status = 'C'")).astype(float))[0]
     found = noise(bank, "paper", f"SELECT count(*) FROM loans {ATTACK}", exact)
     # Three conditions and rounding; four standard errors of an SD over 100 salts are 28%.
     assert abs(found.std() / np.sqrt(3 + 1 / 12) - 1) < 0.28
@@ -34,10 +36,10 @@ def test_tables_have_two_layers_of_sd_1_in_all(bank):
 
 
 def test_the_attack_still_works_on_the_papers_words(bank):
-    people, secret = bank.between(2000, 2999), cl.Condition.parse("status = 'C'")
-    system = cl.Diffix(bank, secret, "paper", cl.Salt(b"a salt for tests"))
+    people, secret = bank.between(2000, 2999), cl.Bit("status = 'C'")
+    system = cl.Diffix(bank, secret, "paper", Salt(b"a salt for tests"))
     run = cl.reconstruct(cl.digit_queries(people.ids, primes=5), system)
-    assert cl.score(run.guess, people.secret(secret)).accuracy >= 0.95
+    assert cl.score(run.guess, people.truth(secret)).accuracy >= 0.95
 
 
 @pytest.mark.parametrize(

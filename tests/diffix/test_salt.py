@@ -1,4 +1,5 @@
 import hashlib
+import secrets
 import struct
 from fractions import Fraction
 
@@ -42,3 +43,13 @@ def test_numbers_have_one_spelling():
     bits = "".join(f"{byte:08b}" for byte in struct.pack(">d", 0.1))
     assert canonical(Kind.NUMBER, Fraction("0.1")) == bits
     assert canonical(Kind.NUMBER, -0.0) == canonical(Kind.NUMBER, 0.0)
+
+
+def test_a_salt_that_could_not_be_written_leaves_no_file(tmp_path, monkeypatch):
+    def full(count):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(secrets, "token_hex", full)
+    with pytest.raises(OSError, match="no space"):
+        salt_file(tmp_path / "salt")
+    assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
-from countleak.diffix.sql.functions import FUNCTIONS
+from countleak.diffix.sql.expressions import FUNCTIONS
 from countleak.errors import Refused
 from tests.diffix.conftest import loans_engine
 from tests.diffix.grammar import generated_statements

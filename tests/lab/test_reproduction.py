@@ -1,6 +1,21 @@
-from countleak.lab.experiments import Claim, Outcome
+import pytest
+
+from countleak.errors import InputError
+from countleak.lab.experiments import Claim, Outcome, Settings
 from countleak.lab.experiments.comparison import Published
-from countleak.lab.reproduction import draw_figures, write_page
+from countleak.lab.reproduction import CATALOGUE, draw_figures, write_page
+
+RECORDED = [e for e in CATALOGUE.values() if e.answers == "recorded"]
+
+
+@pytest.mark.parametrize("experiment", RECORDED, ids=lambda e: e.name)
+def test_recorded_experiments_ask_for_the_data(experiment):
+    with pytest.raises(InputError, match="give the folder `data` of the authors' repository"):
+        experiment.run(Settings(), lambda done, total: None)
+
+
+def test_every_experiment_says_where_its_answers_come_from():
+    assert {e.answers for e in CATALOGUE.values()} == {"recorded", "simulated"}
 
 
 def row(n, queries, accuracy):

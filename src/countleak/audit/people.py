@@ -5,6 +5,7 @@ import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -112,37 +113,41 @@ class People:
 
     def _numbers(self, number: Number) -> NDArray[np.float64]:
         values = self.column(number.column)
-        if values.dtype.kind not in "iufb":
+        if any(value is None for value in values.tolist()):
+            raise InputError(f"{number.column} is missing for somebody; leave those people out")
+        if not _are_numbers(values):
             raise InputError(f"{number.column} holds text, like {values[0]}; only numbers add up")
         return values.astype(np.float64)
 
     def _names(self, category: Category) -> NDArray[np.str_]:
-        values = np.array([str(value) for value in self.column(category.column).tolist()])
-        strangers = np.setdiff1d(values, category.names)
-        if strangers.size and not category.open:
+        column = self.column(category.column)
+        named = zip(category.values, category.names, strict=False)
+        names = {_as_held(column, value, category): name for value, name in named}
+        values, present = _comparable(column)
+        pairs = zip(values.tolist(), present.tolist(), strict=True)
+        known = [names.get(value) if there else None for value, there in pairs]
+        if None in known and not category.open:
+            stranger = column.tolist()[known.index(None)]
             raise InputError(
-                f"{category}: somebody has {strangers[0]!r}; name it too, or end the list with ..."
+                f"{category}: somebody has {stranger!r}; name it too, or end the list with ..."
             )
-        return np.where(np.isin(values, category.names), values, category.names[-1])
+        return np.array([category.names[-1] if name is None else name for name in known])
+
+    def holds(self, bit: Bit) -> NDArray[np.int8]:
+        """Whether a condition holds (n,), for anybody or nobody."""
+        name, comparison, value = bit.parts
+        column = self.column(name)
+        values, present = _comparable(column)
+        # What is missing satisfies no condition, as in SQL.
+        bits = COMPARISONS[comparison](values, _as_held(column, value, bit)) & present
+        return np.asarray(bits, dtype=np.int8)
 
     def _bits(self, bit: Bit) -> NDArray[np.int8]:
-        column, comparison, value = bit.parts
-        values = self.column(column)
-        present = np.array([value is not None for value in values.tolist()])
-        if values.dtype.kind in "iufb":
-            try:
-                value = float(value)
-            except ValueError:
-                raise InputError(
-                    f"{bit}: the values of {column} are numbers, like {values[0]}"
-                ) from None
-        else:
-            value = str(value).lower() if isinstance(value, bool) else str(value)
-            values = np.where(present, values, "").astype(np.str_)
-        bits = np.asarray(COMPARISONS[comparison](values, value) & present, dtype=np.int8)
+        bits = self.holds(bit)
         if not bits.any():
-            seen = ", ".join(str(v) for v in np.unique(values)[:6])
-            raise InputError(f"{bit} holds for nobody; {column} takes {seen} ...")
+            values, present = _comparable(self.column(bit.column))
+            seen = ", ".join(str(v) for v in np.unique(values[present])[:6])
+            raise InputError(f"{bit} holds for nobody; {bit.column} takes {seen} ...")
         return bits
 
     def between(self, low: int, high: int) -> "People":
@@ -174,8 +179,13 @@ def people_of(frame: Any, id_column: str | tuple[str, ...], table: str = "people
     except ImportError:
         raise MissingExtra("a frame of people", "frames") from None
 
-    data = nw.from_native(frame, eager_only=True)
-    columns = {name: _column(data[name].to_list()) for name in data.columns}
+    try:
+        data = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"people are a People or a pandas or polars frame, not {type(frame).__name__}"
+        ) from None
+    columns = {name: _column(data[name]) for name in data.columns}
     return _people(columns, id_column, table)
 
 
@@ -216,6 +226,9 @@ def read_known(path: Name) -> dict[Any, Any]:
         raise InputError(f"{path}: {len(names)} columns, expected an id and a value")
     if not rows:
         raise InputError(f"{path}: nobody is in this file; write an id and a value per line")
+    for number, row in rows:
+        if not all(row):
+            raise InputError(f"{path} line {number}: the id or the value is empty; fill it in")
     ids, values = _ids([row[0] for _, row in rows]), _typed([row[1] for _, row in rows])
     known = dict(zip(id_list(ids), values.tolist(), strict=True))
     if len(known) < len(rows):
@@ -285,24 +298,65 @@ def _ids(values: list[str]) -> NDArray[Any]:
 
 
 def _typed(values: list[str]) -> NDArray[Any]:
-    """The values as whole numbers if all are, else as numbers, else as text."""
+    """The values as whole numbers if all are, else as numbers, else as text.
+
+    Among numbers an empty field is a missing one.
+    """
+    filled = [value for value in values if value]
     for kind in (np.int64, np.float64):
         try:
-            column = np.array(values, dtype=kind)
+            column = np.array(filled, dtype=kind)
         except (ValueError, OverflowError):
             continue
-        if np.isfinite(column).all():
-            return column
+        if filled and np.isfinite(column).all():
+            numbers = iter(column.tolist())
+            return _with_gaps([next(numbers) if value else None for value in values])
     return np.array(values, dtype=np.str_)
 
 
-def _column(values: list[Any]) -> NDArray[Any]:
-    """A column of a frame: numbers or text, and Python objects where something is missing."""
-    if any(value is None or value != value for value in values):
-        column = np.empty(len(values), dtype=object)
-        column[:] = [None if value is None or value != value else value for value in values]
-        return column
-    return np.array(values)
+def _column(series: Any) -> NDArray[Any]:
+    """A column of a frame; what is null or no number is missing."""
+    pairs = zip(series.to_list(), series.is_null().to_list(), strict=True)
+    return _with_gaps([None if null or value != value else value for value, null in pairs])
+
+
+def _with_gaps(values: list[Any]) -> NDArray[Any]:
+    """Numbers or text as an array; as Python objects where something is missing."""
+    if None not in values:
+        return np.array(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _are_numbers(column: NDArray[Any]) -> bool:
+    """Whether all values that are not missing are numbers."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind in "iufb"
+    return all(value is None or isinstance(value, int | float | Decimal) for value in column)
+
+
+def _comparable(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values (n,) as numbers or as text, and where (n,) they are present."""
+    present = np.ones(column.size, np.bool_)
+    if column.dtype.kind != "O":
+        return column if _are_numbers(column) else column.astype(np.str_), present
+    present = np.array([value is not None for value in column.tolist()])
+    if _are_numbers(column):
+        return np.where(present, column, np.nan).astype(np.float64), present
+    return np.where(present, column, "").astype(np.str_), present
+
+
+def _as_held(column: NDArray[Any], value: str | float, secret: Secret) -> str | float:
+    """A value to compare a column's with: a number among numbers, text among text."""
+    if not _are_numbers(column):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        return float(value)
+    except ValueError:
+        raise InputError(
+            f"{secret}: the values of {secret.column} are numbers, like {column[0]}"
+        ) from None
 
 
 # Shares of the loan statuses A-D in the bank that the paper attacked.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,19 @@ from countleak.audit.people import People
 from countleak.audit.scores import Score, percent
 from countleak.errors import MissingExtra
 
-if TYPE_CHECKING:
-    from countleak.audit.run import Step
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What was concluded after some answers, how sure it is, and whether that is enough."""
+
+    transcript: Transcript
+    guess: Guess
+    reached: bool
+
+    @property
+    def confidence(self) -> float | None:
+        """The share of guesses expected to be right; missing where the decoder cannot tell."""
+        return self.guess.expected_right
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +72,14 @@ class GuessedPeople:
 
 @dataclass(frozen=True, eq=False)
 class AuditResult:
-    """An audit of ``people``: its steps, the last of which counts, and its score.
+    """An audit of the people ``audited``: its steps, the last of which counts, and its score.
 
     ``score`` is missing where the truth is not known.
     """
 
-    _people: People
+    audited: People
     secret: Secret
-    steps: "tuple[Step, ...]"
+    steps: tuple[Step, ...]
     score: Score | None
 
     @property
@@ -84,7 +95,7 @@ class AuditResult:
     @property
     def people(self) -> GuessedPeople:
         """One row per person."""
-        return GuessedPeople(self._people, self.guess)
+        return GuessedPeople(self.audited, self.guess)
 
     @property
     def confidence(self) -> float | None:
@@ -99,7 +110,7 @@ class AuditResult:
     def __str__(self) -> str:
         suppressed = int(np.sum(~self.transcript.released))
         lines = [
-            f"{len(self.transcript)} answers about {len(self._people)} people, {suppressed} "
+            f"{len(self.transcript)} answers about {len(self.audited)} people, {suppressed} "
             f"suppressed; secret: {self.secret}."
         ]
         if self.score is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from countleak.attack.secrets import Secret
     from countleak.attack.transcript import Journal, Transcript
     from countleak.audit.people import People
-    from countleak.audit.result import AuditResult
+    from countleak.audit.result import AuditResult, Step
     from countleak.audit.targets import Target
     from countleak.audit.targets.simulated import Mechanism
 
@@ -81,20 +81,6 @@ class Asking:
             raise InputError("numbers have no probability to stop at; ask all questions at once")
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """What was concluded after some answers, how sure it is, and whether that is enough."""
-
-    transcript: "Transcript"
-    guess: "Guess"
-    reached: bool
-
-    @property
-    def confidence(self) -> float | None:
-        """The share of guesses expected to be right; missing where the decoder cannot tell."""
-        return self.guess.expected_right
-
-
 def audit(
     people: Any,
     *,
@@ -112,6 +98,7 @@ def audit(
     ``target`` that is a mechanism, such as ``Gaussian(4.0)``, is simulated over them. ``queries``
     are the questions, or how many; ``progress`` hears how many of how many are answered.
     """
+    from countleak.attack.queries.ids import id_list
     from countleak.audit.people import People, people_of
     from countleak.audit.result import AuditResult
     from countleak.audit.scores import score
@@ -124,11 +111,19 @@ def audit(
         people = people_of(people, id)
     named = people.named(secret)
     truth = people.truth(named) if named.column in people.columns else None
+    if not isinstance(target, Target) and not hasattr(target, "release"):
+        raise InputError(
+            f"a target answers queries, or is a mechanism such as Gaussian(4.0); {target!r} is "
+            "neither"
+        )
     system = target if isinstance(target, Target) else Simulated(people, named, target)
+    _check_counted(system, named)
     asking = asking or Asking()
     asking.check(named)
     if queries is None or isinstance(queries, int):
         queries = default_queries(people, queries, asking.seed)
+    if id_list(queries.ids) != id_list(people.ids):
+        raise InputError("these are queries about other people; ask about the ids of these")
     journal = None if keeping is None else _journal(keeping, queries, named)
     steps = tuple(ask_in_steps(queries, system, named, asking, journal, progress))
     guess = steps[-1].guess
@@ -137,6 +132,16 @@ def audit(
 
         write_guess(keeping.folder / "guess.jsonl", guess, named)
     return AuditResult(people, named, steps, None if truth is None else score(guess, truth))
+
+
+def _check_counted(target: "Target", secret: "Secret") -> None:
+    """Raise where a target says that it counts something else: its answers would show nothing."""
+    questions = getattr(target, "questions", target)
+    if hasattr(questions, "secret") and questions.secret != secret:
+        raise InputError(
+            f"the target counts {questions.secret or 'people whatever their secret'}, not "
+            f"{secret}; audit what it counts"
+        )
 
 
 def default_queries(people: "People", count: int | None = None, seed: int = 0) -> "Queries":
@@ -208,18 +213,21 @@ def ask_in_steps(
     asking: Asking | None = None,
     journal: "Journal | None" = None,
     progress: Progress = silent,
-) -> Iterator[Step]:
+    decoder: "Decoder | None" = None,
+) -> "Iterator[Step]":
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
     The last step has ``reached`` the wanted confidence or had nothing more to ask. A ``journal``
-    of the pool keeps the answers; those it holds already are not asked again.
+    of the pool keeps the answers; those it holds already are not asked again. The ``decoder`` is
+    the secret's own unless given.
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.transcript import Answers, Transcript
+    from countleak.audit.result import Step
 
     asking = asking or Asking()
     asking.check(secret)
-    decoder = decoder_for(secret, asking.seed)
+    decoder = decoder or decoder_for(secret, asking.seed)
     answers = Answers.join([]) if journal is None else journal.answers
     count = len(pool) * len(secret.conditions)
     most = min(count, asking.most or count)

@@ -29,15 +29,14 @@ from countleak.audit.targets.simulated import (
     Uniform,
 )
 from countleak.cli import console, options
+from countleak.cli.mechanisms import (
+    MECHANISM_NEEDS,
+    WITH_SIGMA,
+    MechanismWord,
+    mechanism_from,
+)
 from countleak.cli.option_rules import needs
 from countleak.errors import InputError
-
-# The mechanisms whose noise has a standard deviation to choose.
-WIDE: dict[str, type[Gaussian | Laplace | SimulatedDiffix]] = {
-    "gaussian": Gaussian,
-    "laplace": Laplace,
-    "diffix": SimulatedDiffix,
-}
 
 
 @dataclass(frozen=True)
@@ -57,20 +56,13 @@ class Size:
     ] = None
 
 
-@needs(
-    {
-        "--sigma": {"--mechanism": tuple(WIDE)},
-        "--bound": {"--mechanism": ("uniform",)},
-        "--base": {"--mechanism": ("round",)},
-        "--random-rounding": {"--mechanism": ("round",)},
-    }
-)
+@needs(MECHANISM_NEEDS)
 @dataclass(frozen=True)
 class Noise:
     """What is done to a count before it is released."""
 
     mechanism: Annotated[
-        Literal["gaussian", "laplace", "diffix", "uniform", "round"],
+        MechanismWord,
         typer.Option(help="How counts are changed (diffix: normal noise, rounded)."),
     ] = "gaussian"
     sigma: Annotated[
@@ -85,16 +77,13 @@ class Noise:
 
     def mechanism_of(self, sigma: float | None) -> Mechanism | None:
         """The mechanism with noise of SD ``sigma``; missing where it needs one and has none."""
-        if self.mechanism == "uniform":
-            return Uniform(self._whole("--bound", self.bound))
-        if self.mechanism == "round":
-            return RoundedToBase(self._whole("--base", self.base), self.random_rounding)
-        return None if sigma is None else WIDE[self.mechanism](sigma)
-
-    def _whole(self, flag: str, size: int | None) -> int:
+        size = {"uniform": self.bound, "round": self.base}.get(self.mechanism, 0)
         if size is None:
+            flag = "--bound" if self.mechanism == "uniform" else "--base"
             raise InputError(f"--mechanism {self.mechanism} takes {flag}, a whole number")
-        return size
+        if sigma is None and self.mechanism in WITH_SIGMA:
+            return None
+        return mechanism_from(self.mechanism, sigma or 0.0, size, size, self.random_rounding)
 
 
 @needs({"--density": {"--family": ("subsets",)}})
@@ -120,7 +109,7 @@ class Questions:
         return {"subsets": SUBSETS, "digits": DIGITS, "signs": SIGNS}[self.family]
 
 
-@needs({"--epsilon": {"--mechanism": tuple(WIDE)}, "--delta": {"--mechanism": tuple(WIDE)}})
+@needs({"--epsilon": {"--mechanism": WITH_SIGMA}, "--delta": {"--mechanism": WITH_SIGMA}})
 @dataclass(frozen=True)
 class Acceptable:
     """What the system's owner would accept."""

@@ -23,12 +23,12 @@ from countleak.audit.people import People, generated_bank
 from countleak.audit.report.leak import draw_leak, draw_residuals
 from countleak.audit.run import ask, ask_into
 from countleak.audit.scores import Score, score
-from countleak.audit.serving import TABLE, serve_people
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.simulated import Simulated, SimulatedDiffix
 from countleak.audit.targets.sql import DIFFIX, SqlQuestions
 from countleak.cli import console, options
 from countleak.diffix.salt import Salt
+from countleak.diffix.server.background import TABLE, serve_columns
 from countleak.errors import InputError, MissingExtra, SolverError
 from countleak.files import read_text, replacing
 
@@ -59,7 +59,9 @@ def demo(
         with console.waiting("starting the server"):
             # A secret that everyone can read, so that the demo is the same twice.
             salt = Salt(f"salt of demo {seed}".encode())
-            served = stack.enter_context(serve_people(bank, folder, salt, "18.1"))
+            served = stack.enter_context(
+                serve_columns(bank.all_columns, bank.key[0], folder, salt, "18.1")
+            )
         report = stack.enter_context(console.progress("asking"))
         target = PostgresTarget(served.postgres, questions)
         begin = perf_counter()

@@ -12,7 +12,6 @@ import typer
 from countleak.audit.people import generated_bank
 from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, GIVEN, needs
-from countleak.diffix.salt import keep_salt, read_salt
 from countleak.errors import InputError, MissingExtra
 
 DEMO_SALT = Path("demo") / "salt"
@@ -68,7 +67,7 @@ def serve(
     try:
         from countleak.diffix.server.configuration import demo as demo_server
         from countleak.diffix.server.configuration import from_file
-        from countleak.diffix.server.running import Listening
+        from countleak.diffix.server.options import Listening
         from countleak.diffix.server.users import Verifier
     except ModuleNotFoundError:
         raise MissingExtra("a server", "server") from None
@@ -87,14 +86,17 @@ def serve(
     with ExitStack() as stack:
         with console.waiting("loading"):
             if file is not None:
-                server = from_file(stack, file, changed, allow_remote)
+                server = from_file(stack, file, changed)
             else:
                 bank = generated_bank(seed=7)
                 listening = Listening(**changed)
-                salt = read_salt(salt_file)
-                server = demo_server(bank.all_columns, bank.key[0], listening, salt)
-                server.listening.check(server.users, allow_remote)
-                keep_salt(salt_file, salt)
+                server = demo_server(bank.all_columns, bank.key[0], listening, salt_file)
+        if not (allow_remote or server.listening.is_loopback):
+            raise InputError(
+                f"{server.listening.host} can be reached from other machines; pass --allow-remote "
+                "if it should"
+            )
+        server.listening.check(server.users)
         asyncio.run(server.serve(_announce_json if json else _announce))
 
 

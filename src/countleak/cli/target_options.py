@@ -20,14 +20,13 @@ from countleak.audit.targets.simulated import (
     Gaussian,
     Laplace,
     Mechanism,
-    RoundedToBase,
     Simulated,
     SimulatedDiffix,
     TwoSubsets,
-    Uniform,
 )
 from countleak.audit.targets.sql import DIFFIX, PLAIN, SYSTEMS, SqlQuestions, System
 from countleak.cli import console
+from countleak.cli.mechanisms import MECHANISM_NEEDS, MechanismWord, in_words, mechanism_from
 from countleak.cli.option_rules import Needs, needs
 from countleak.cli.options import is_generated
 from countleak.diffix.databases.database import Database
@@ -116,10 +115,7 @@ def target_needs(flag: str) -> Needs:
 
 @needs(
     {
-        "--sigma": {"--mechanism": ("diffix", "gaussian", "laplace")},
-        "--bound": {"--mechanism": ("uniform",)},
-        "--base": {"--mechanism": ("round",)},
-        "--random-rounding": {"--mechanism": ("round",)},
+        **MECHANISM_NEEDS,
         "--rounding": {"--mechanism": ("diffix",)},
         "--suppression": {"--mechanism": ("diffix",)},
         "--clamping": {"--mechanism": ("diffix",)},
@@ -130,7 +126,7 @@ class Simulation:
     """What a simulated system does to a count before it is released."""
 
     mechanism: Annotated[
-        Literal["diffix", "gaussian", "laplace", "uniform", "round"],
+        MechanismWord,
         typer.Option(help="simulated: what is done to counts (diffix: the authors' simulation)."),
     ] = "diffix"
     sigma: Annotated[
@@ -148,17 +144,11 @@ class Simulation:
 
     def mechanism_for(self, queries: Queries, sign_noise: str) -> Mechanism | TwoSubsets:
         """The mechanism, as it answers such queries."""
-        mechanism: Mechanism
-        if self.mechanism == "uniform":
-            mechanism = Uniform(self.bound)
-        elif self.mechanism == "round":
-            mechanism = RoundedToBase(self.base, self.random_rounding)
-        elif self.mechanism == "diffix":
+        mechanism = mechanism_from(
+            self.mechanism, self.sigma, self.bound, self.base, self.random_rounding
+        )
+        if isinstance(mechanism, SimulatedDiffix):
             mechanism = SimulatedDiffix(self.sigma, self.rounding, self.suppression, self.clamping)
-        elif self.mechanism == "gaussian":
-            mechanism = Gaussian(self.sigma)
-        else:
-            mechanism = Laplace(self.sigma)
         return _signed(mechanism, sign_noise) if isinstance(queries.family, Signs) else mechanism
 
 
@@ -181,30 +171,6 @@ def _signed(mechanism: Mechanism, noise: str) -> Mechanism | TwoSubsets:
         raise InputError(
             f"--sign-noise {noise!r}: write direct, two-subsets or a standard deviation ({error})"
         ) from None
-
-
-def in_words(mechanism: Mechanism | TwoSubsets) -> str:
-    """A mechanism as a journal names it, with all that tells it from another."""
-    match mechanism:
-        case TwoSubsets(each):
-            return f"{in_words(each)}, two answers per query"
-        case Uniform(bound):
-            return f"uniform noise within ±{bound}"
-        case RoundedToBase(base, by_chance):
-            return f"rounding to multiples of {base}{' by chance' if by_chance else ''}"
-        case Laplace(sigma):
-            return f"Laplace noise of SD {sigma:.12g}"
-        case Gaussian(sigma):
-            return f"normal noise of SD {sigma:.12g}"
-        case SimulatedDiffix(sigma, rounded, suppressing, clamped, _):
-            parts = {
-                "rounded": rounded,
-                "low counts suppressed": suppressing,
-                "no answer below 0": clamped,
-            }
-            switched_on = [text for text, is_on in parts.items() if is_on]
-            return ", ".join([f"normal noise of SD {sigma:.12g}", *switched_on])
-    raise AssertionError(mechanism)
 
 
 @dataclass(frozen=True)

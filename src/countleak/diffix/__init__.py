@@ -2,14 +2,12 @@
 
 A question goes through these files in this order, and a reader can too:
 
-``parse``     text to a ``statement``: what is allowed, and the words of every refusal;
-              ``conditions`` and ``expressions`` are its parts, ``shapes`` makes it fast
-``align``     ranges snapped to a grid
-``render``    the statement as SQL of our own writing; nothing else reaches the database
-``database``  the seam to it: ``duck``, ``postgres``
-``layers``    the noise layers of a bucket, each with its seed
-``suppress``  buckets of too few people held back
-``flatten``   the largest contributions cut to those that follow
-``noise``     the Gaussian of a seed
-``engine``    all of it, and ``releases`` says how each release did it
+``sql.parser``      text to a ``sql.statement``: what is allowed, and the words of every refusal;
+                    ``sql.conditions`` and ``sql.expressions`` are its parts
+``sql.render``      the statement as SQL of our own writing; nothing else reaches the database
+``databases``       the table, in an embedded DuckDB or on a PostgreSQL server
+``noise``           the layers of a bucket, their seeds from the ``salt``, and what these draw
+``flattening``      the largest contributions to a sum cut to those that follow
+``engine``          all of it, and ``releases`` says how each release did it
+``server``          the engine behind PostgreSQL's protocol and REST
 """

@@ -1,16 +1,16 @@
-"""How each release made noise, held back low counts, and what more it refused."""
+"""How each release made noise, suppressed low counts, and what more it refused."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from countleak.diffix.layers import (
+from countleak.diffix.noise import (
+    HIDDEN_BY_RANGES,
+    ONE_PAIR,
+    ONE_PER_CONDITION,
+    STATIC_AND_UID,
     Layering,
-    hidden_by_ranges,
-    one_a_condition,
-    one_pair,
-    static_and_uid,
+    Threshold,
 )
-from countleak.diffix.sql.align import is_width
 from countleak.diffix.sql.statement import (
     Call,
     Column,
@@ -21,22 +21,14 @@ from countleak.diffix.sql.statement import (
     Range,
     Statement,
     expressions_of,
+    is_width,
     mentioned,
 )
-from countleak.diffix.suppress import Threshold
 from countleak.errors import InputError, Refused
-
-
-def allow(statement: Statement) -> None:
-    """Refuse ``floor_by`` and ``round_by``, which only the successor knows; nothing else."""
-    for expression in [*statement.groups, *_expressions(statement.conditions)]:
-        if _calls(expression) & {"floor_by", "round_by"}:
-            raise Refused("The functions floor_by and round_by do not exist in this release.")
 
 
 def refuse_isolating(statement: Statement) -> None:
     """Refuse conditions and groups that are not clear on columns that single out users."""
-    allow(statement)
     groups = tuple(Equal(group, group) for group in statement.groups)
     for condition in (*statement.conditions, *groups):
         for column in mentioned(condition):
@@ -92,32 +84,30 @@ def _expressions(conditions: tuple[Condition, ...]) -> list[Expression]:
     return [expression for condition in conditions for expression in expressions_of(condition)]
 
 
-def _calls(expression: Expression) -> set[str]:
-    if not isinstance(expression, Call):
-        return set()
-    return {expression.function}.union(*(_calls(argument) for argument in expression.arguments))
-
-
 @dataclass(frozen=True)
 class Release:
-    """``sd`` of a layer's noise in a count; which layers there are; who is held back; ``check``."""
+    """``sd`` of a layer's noise in a count, which layers there are, and who is suppressed.
+
+    ``check`` refuses statements that others answer; ``generalises`` says whether the functions
+    ``floor_by`` and ``round_by`` exist; ``least`` is the smallest count that is released.
+    """
 
     name: str
     sd: float
     layering: Layering = field(repr=False)
-    check: Callable[[Statement], None] = field(repr=False)
+    check: Callable[[Statement], None] | None = field(default=None, repr=False)
     threshold: Threshold = field(default_factory=Threshold)
-    # The least count that is released.
     least: int = 2
+    generalises: bool = False
 
 
 RELEASES = {
     release.name: release
     for release in (
-        Release("18.1", 2.0, hidden_by_ranges, allow),
-        Release("18.3", 2.0, static_and_uid, refuse_isolating),
-        Release("paper", 1.0, one_a_condition, allow),
-        Release("tables", 1.0, one_pair, only_tables, Threshold(5.8, 0.7, 3), 3),
+        Release("18.1", 2.0, HIDDEN_BY_RANGES),
+        Release("18.3", 2.0, STATIC_AND_UID, refuse_isolating),
+        Release("paper", 1.0, ONE_PER_CONDITION),
+        Release("tables", 1.0, ONE_PAIR, only_tables, Threshold(5.8, 0.7, 3), 3, generalises=True),
     )
 }
 

@@ -5,8 +5,9 @@ import os
 import secrets
 import stat
 import struct
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -15,6 +16,8 @@ from countleak.errors import InputError
 
 SHORTEST = 8
 MASK = 2**64 - 1
+# The questions of an attack share most of their constants.
+HASHES_CACHED = 1000
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Salt:
         """The hexadecimal key that elements of a role are hashed with."""
         return hashlib.sha256(b"\0".join([self.secret, *(r.encode() for r in role)])).hexdigest()
 
+    @lru_cache(maxsize=HASHES_CACHED)  # noqa: B019
     def element(self, role: str, *parts: str) -> int:
         """64 bits for an element of a layer, apart from the same parts in another role."""
         return first_64_bits(self.key(role) + "\0".join(parts))
@@ -52,6 +56,7 @@ class Salt:
         """The key for the values of a column: what the database hashes them with."""
         return self.key(role, table.name, column.name)
 
+    @lru_cache(maxsize=HASHES_CACHED)  # noqa: B019
     def value(self, table: Table, column: Column, value: Value | float) -> int:
         """What the database makes of a value of the column."""
         return first_64_bits(self.value_key(table, column, "value") + canonical(column.kind, value))
@@ -73,9 +78,7 @@ def canonical(kind: Kind, value: Value | float) -> str:
 
 def salt_file(path: Path) -> Salt:
     """The salt kept at ``path``; where there is none a random one, readable by its owner only."""
-    salt = read_salt(path)
-    keep_salt(path, salt)
-    return salt
+    return keep_salt(path, read_salt(path))
 
 
 def read_salt(path: Path) -> Salt:
@@ -84,15 +87,32 @@ def read_salt(path: Path) -> Salt:
         return Salt(secrets.token_hex(32).encode())
     if not path.is_file():
         raise InputError(f"{path}: not a file; name the file of a salt, or a new one")
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise InputError(f"{path}: others may read this salt; run: chmod 600 {path}")
-    return Salt(path.read_bytes().strip())
+    return Salt(read_private(path, "salt").strip())
 
 
-def keep_salt(path: Path, salt: Salt) -> None:
-    """Write a new salt for its owner only; one that is kept already stays."""
+def keep_salt(path: Path, salt: Salt) -> Salt:
+    """Write a new salt for its owner only; the salt kept there, another process's if it won."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        # Where another process was faster, its salt counts.
+        with suppress(FileExistsError):
+            _write_salt(path, salt)
+    return Salt(read_private(path, "salt").strip())
+
+
+def _write_salt(path: Path, salt: Salt) -> None:
+    """Write a salt to a new file; no part of one is left behind."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(salt.secret + b"\n")
+    except BaseException:
+        path.unlink()
+        raise
+
+
+def read_private(path: Path, what: str) -> bytes:
+    """The content of a file that holds a secret; others must not be allowed to read it."""
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise InputError(f"{path}: others may read this {what}; run: chmod 600 {path}")
+    return path.read_bytes()

@@ -1,4 +1,4 @@
-"""The paper's figures redrawn, and every claim of the paper on one page."""
+"""All that can be reproduced: the experiments, their figures, and every claim on one page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,18 +7,42 @@ from pathlib import Path
 from typing import Any
 
 import countleak
-from countleak.audit.report.drawing import FORMATS
 from countleak.errors import MissingExtra
-from countleak.files import replacing, require_own
-from countleak.lab.experiments import Claim, Outcome
-from countleak.lab.experiments.catalogue import CATALOGUE
+from countleak.files import replacing
+from countleak.lab.experiments import (
+    Claim,
+    Outcome,
+    beyond,
+    feasibility,
+    figure_1,
+    figure_2,
+    figure_3,
+    precision,
+    presence,
+    table_1,
+)
 from countleak.lab.experiments.comparison import Published, published_points
 from countleak.lab.figures.sweeps import draw_curves
+
+# In the order of the paper, and then what goes beyond it.
+CATALOGUE = {
+    experiment.name: experiment
+    for experiment in (
+        table_1.EXPERIMENT,
+        precision.EXPERIMENT,
+        presence.EXPERIMENT,
+        figure_1.EXPERIMENT,
+        figure_2.EXPERIMENT,
+        figure_3.EXPERIMENT,
+        feasibility.EXPERIMENT,
+        *beyond.EXPERIMENTS,
+    )
+}
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A panel: accuracy against ``x``, a line for each value of ``series``, of rows ``where``."""
+    """A panel: accuracy against ``x``, one line per value of ``series``, of rows ``where``."""
 
     experiment: str
     name: str
@@ -111,7 +135,7 @@ CURVES = (
     Curve(
         "suppression",
         "suppression",
-        "Low counts held back or not, sigma 4, 12 of 101 present",
+        "Low counts suppressed or not, sigma 4, 12 of 101 present",
         "queries",
         "suppression",
         {"sigma": 4.0},
@@ -171,7 +195,6 @@ def write_page(
         census="the authors' census rows" if data else "a generated census",
         version=countleak.__version__,
     )
-    require_own(path, "a page", lambda line: line.startswith(FORMATS[".html"]))
     with replacing(path) as file:
         file.write(page)
     return path

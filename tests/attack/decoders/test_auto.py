@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 
 from countleak.attack.decoders.auto import AutoDecoder
+from countleak.attack.posterior import fit
 from countleak.lab.bench.worlds import Setting
-from tests.attack.decoders.worlds import transcript_of
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,34 @@ from tests.attack.decoders.worlds import transcript_of
 )
 def test_auto_picks_by_what_it_sees_and_says_why(setting, picked, least):
     world = setting.world(1)
-    guess = AutoDecoder(prove=False).decode(transcript_of(world))
+    guess = AutoDecoder(prove=False).decode(world.transcript)
     assert picked in guess.basis.picked_because
     assert (guess.values == world.secret).mean() >= least
+
+
+def test_auto_fits_once(monkeypatch):
+    """The eigenvectors and the least squares of the diagnosis serve the decoder as well."""
+    calls = {"eigh": 0, "box_least_squares": 0}
+
+    def counted(name, function):
+        def call(*given, **named):
+            calls[name] += 1
+            return function(*given, **named)
+
+        return call
+
+    monkeypatch.setattr(np.linalg, "eigh", counted("eigh", np.linalg.eigh))
+    monkeypatch.setattr(
+        fit, "box_least_squares", counted("box_least_squares", fit.box_least_squares)
+    )
+    guess = AutoDecoder().decode(Setting(60, 400, 3.0).world(1).transcript)
+    assert "gaussian" in guess.basis.picked_because
+    assert calls == {"eigh": 1, "box_least_squares": 1}
+
+
+def test_known_people_are_used_and_counted():
+    world = Setting(60, 240, 4.0).world(0)
+    guess = AutoDecoder(known={3: int(world.secret[3])}).decode(world.transcript)
+    assert guess.basis.known == 1
+    assert guess.values[3] == world.secret[3]
+    assert guess.probability[3] == world.secret[3]

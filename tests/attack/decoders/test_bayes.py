@@ -6,7 +6,7 @@ from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.noise import Noise, Threshold
 from countleak.audit.scores import calibration
 from countleak.lab.bench.worlds import Setting
-from tests.attack.decoders.worlds import accuracy, transcript_of
+from tests.attack.decoders.worlds import accuracy
 
 
 def test_squares_and_posteriors_beat_absolute_residuals_under_gaussian_noise():
@@ -24,7 +24,7 @@ def test_probabilities_mean_what_they_say():
     p, secret = [], []
     for number in range(10):
         world = Setting(m=350).world(number)
-        p.append(Bayes().decode(transcript_of(world)).probability)
+        p.append(Bayes().decode(world.transcript).probability)
         secret.append(world.secret)
     # The error of 1,000 honest claims in 10 bins is about .02 by itself.
     assert calibration(np.concatenate(p), np.concatenate(secret)).error < 0.05

@@ -8,13 +8,12 @@ from countleak.attack.queries import Queries
 from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.transcript import Answers, Transcript
 from countleak.lab.bench.worlds import Setting
-from tests.attack.decoders.worlds import transcript_of
 
 
 @pytest.mark.parametrize("setting", [Setting(80, 40, 2.0, 0.4, "cells")])
 def test_a_hard_bound_recovers_and_proves(setting):
     world = setting.world(0)
-    guess = Bounded(2.0).decode(transcript_of(world))
+    guess = Bounded(2.0).decode(world.transcript)
     assert (guess.values == world.secret).all()
     assert guess.proven.sum() > 70
 

@@ -5,7 +5,6 @@ import numpy as np
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.decoders.polish import Polished, descend
 from countleak.lab.bench.worlds import Setting
-from tests.attack.decoders.worlds import transcript_of
 
 
 def test_descent_ends_where_no_two_bits_are_better():
@@ -26,12 +25,12 @@ def test_polishing_finds_whole_secrets_more_often_and_proves_it():
     setting, plain, polished = Setting(50, 350, 2.0), 0, 0
     for number in range(12):
         world = setting.world(number)
-        plain += (LeastSquares().decode(transcript_of(world)).values == world.secret).all()
-        guess = Polished().decode(transcript_of(world))
+        plain += (LeastSquares().decode(world.transcript).values == world.secret).all()
+        guess = Polished().decode(world.transcript)
         polished += (guess.values == world.secret).all()
         assert guess.basis.polish.optimal == "proven"
         assert guess.basis.polish.squares_at_least == guess.basis.polish.squares
     assert polished > plain
-    unproven = Polished(prove_up_to=0).decode(transcript_of(world)).basis.polish
+    unproven = Polished(prove_up_to=0).decode(world.transcript).basis.polish
     assert unproven.optimal == "not proven"
     assert unproven.squares_at_least <= unproven.squares

@@ -3,7 +3,7 @@ import pytest
 
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import digit_queries
-from countleak.attack.queries.signs import random_signs
+from countleak.attack.queries.signs import Signs, random_signs
 from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.errors import InputError, ShapeError
 
@@ -45,10 +45,13 @@ def test_queries_that_do_not_fit_are_refused():
         Queries(IDS, np.ones((2, 21), np.int8), Subsets(), {"a": np.zeros(1)})
 
 
-def test_the_digest_tells_people_and_rows_apart():
+def test_the_digest_tells_people_rows_and_words_apart():
     queries = random_subsets(IDS, 3, np.random.default_rng(0))
-    same = Queries(IDS.copy(), queries.matrix.copy(), Subsets(), {"server": np.arange(3)})
-    assert same.digest == queries.digest
+    assert Queries(IDS.copy(), queries.matrix.copy(), Subsets()).digest == queries.digest
+    # The SQL is built from family and parameters, so other ones are other questions.
+    settings = {"server": np.arange(3)}
+    assert Queries(IDS, queries.matrix, Subsets(), settings).digest != queries.digest
+    assert Queries(IDS, queries.matrix, Signs()).digest != queries.digest
     assert queries.take(np.array([0, 1])).digest != queries.digest
     assert queries.without(IDS == 1000).digest != queries.digest
     assert Queries(IDS + 1, queries.matrix, Subsets()).digest != queries.digest

@@ -12,7 +12,6 @@ from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.highs import Highs
 from countleak.attack.solvers.interior import warm_up
 from countleak.lab.bench.worlds import Setting
-from tests.attack.decoders.worlds import transcript_of
 from tests.attack.solvers.cases import random_case
 
 
@@ -93,7 +92,7 @@ def test_a_set_without_interior_has_no_centre_and_gets_a_vertex():
 def test_a_set_without_an_interior_to_speak_of_is_left_to_highs():
     """Cells of tables with bounded noise can pin nearly everyone."""
     world = Setting(80, 60, 4.0, 0.4, "cells").world(1)
-    problem = Bounded(4.0).problem(transcript_of(world))
+    problem = Bounded(4.0).problem(world.transcript)
     solution = AutoSolver(point=Point.CENTRE).solve(problem)
     assert solution.status is Status.FEASIBLE
     assert solution.x is not None

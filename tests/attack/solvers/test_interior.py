@@ -18,7 +18,7 @@ from countleak.attack.solvers import interior
 from countleak.attack.solvers.highs import Highs
 from countleak.attack.solvers.interior import InteriorPoint
 from countleak.errors import InputError
-from countleak.lab.bench.instances import instance
+from countleak.lab.bench.solvers import instance
 from tests.attack.solvers.cases import random_case
 
 

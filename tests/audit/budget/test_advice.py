@@ -49,7 +49,7 @@ def test_a_decoder_without_a_prediction_is_missing_and_the_reason_is_told():
 
 def test_what_the_prediction_leaves_out_is_told():
     remarks = advise(Attack(100, 300, SimulatedDiffix(4.0), family=DIGITS), BAYES, Limits()).remarks
-    assert any("held-back low counts" in remark for remark in remarks)
+    assert any("low counts are suppressed" in remark for remark in remarks)
     assert any("digit queries" in remark for remark in remarks)
 
 

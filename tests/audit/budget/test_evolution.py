@@ -185,3 +185,48 @@ def test_bad_attacks_are_refused():
         subsets_of(1.0)
     with pytest.raises(NoPrediction, match="plan with a base up to 7"):
         Attack(100, 300, RoundedToBase(20))
+
+
+@pytest.mark.parametrize("decoder", DECODERS, ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    ("people", "queries", "mechanism", "prior", "family"),
+    [
+        (2, 10**12, Gaussian(1e-3), 0.5, SUBSETS),
+        (10**9, 1, Gaussian(1e6), 1e-6, SIGNS),
+        (3, 10**12, Laplace(1e6), 0.999, subsets_of(1e-6)),
+        (10**4, 10**12, Laplace(1e-3), 0.5, subsets_of(1e-6)),
+        (10**9, 10**9, Gaussian(1e6), 1 - 1e-6, subsets_of(0.999)),
+    ],
+)
+def test_the_ends_of_every_range_give_a_share_or_no_prediction(
+    people, queries, mechanism, prior, family, decoder
+):
+    try:
+        accuracy = predict(Attack(people, queries, mechanism, prior, family), decoder).accuracy
+    except NoPrediction as error:
+        assert "\n" not in str(error)
+    else:
+        assert 0 <= accuracy <= 1
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: Attack(100, 300, Gaussian(1e-300)), "sigma is 1e-300; the closed form holds"),
+        (lambda: Attack(100, 300, Gaussian(1e8)), "sigma is 1e[+]08; the closed form holds"),
+        (lambda: Attack(100, 300, Gaussian(1e300)), "sigma is 1e[+]300; it must lie"),
+        (lambda: Attack(100, 300, Gaussian(float("nan"))), "sigma is nan"),
+        (lambda: Attack(10**5000, 300, Gaussian(4.0)), "goes up to 1e[+]09 and"),
+        (lambda: Attack(100, 10**5000, Gaussian(4.0)), "and 1e[+]12"),
+        (lambda: Attack(100, 300, Gaussian(4.0), prior=1e-300), "prior is 1e-300"),
+        (lambda: Attack(100, 300, Gaussian(4.0), prior=float("nan")), "prior is nan"),
+    ],
+)
+def test_what_the_closed_form_cannot_hold_is_refused(make, complaint):
+    with pytest.raises(InputError, match=complaint):
+        make()
+
+
+def test_an_error_of_too_many_values_has_no_prediction():
+    with pytest.raises(NoPrediction, match="normal noise of the same variance"):
+        predict(Attack(100, 300, Uniform(10**9)), BAYES)

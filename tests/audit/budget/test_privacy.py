@@ -16,7 +16,7 @@ from countleak.audit.targets.simulated import (
     SimulatedDiffix,
     Uniform,
 )
-from countleak.errors import InputError, MissingExtra
+from countleak.errors import InputError, MissingExtra, NoPrediction
 
 
 @pytest.mark.parametrize("queries", [1, 30, 2000])
@@ -97,3 +97,27 @@ def test_without_the_library_laplace_names_the_extra(monkeypatch):
     with pytest.raises(MissingExtra, match=r"countleak\[privacy\]"):
         epsilon_of(Laplace(4.0), 10, 1e-6)
     assert epsilon_of(Gaussian(4.0), 10, 1e-6) > 0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "queries", "delta"),
+    [(Gaussian(1e-3), 10**12, 1e-300), (Gaussian(1e6), 1, 1e-320), (Laplace(1e6), 2, 0.999)],
+    ids=str,
+)
+def test_the_ends_of_every_range_have_an_epsilon(mechanism, queries, delta):
+    assert epsilon_of(mechanism, queries, delta) >= 0
+    assert sigma_for_epsilon(mechanism, queries, 1e-6, delta) > 0
+
+
+def test_what_cannot_be_read_is_one_line():
+    for mechanism, queries in ((Gaussian(1e-300), 10), (Gaussian(4.0), 10**5000)):
+        with pytest.raises(InputError, match="the closed form holds"):
+            epsilon_of(mechanism, queries, 1e-6)
+    for mechanism, queries in ((Laplace(1e-3), 1000), (Laplace(4.0), 10**9)):
+        with pytest.raises(NoPrediction, match="beyond what is read as differential privacy"):
+            epsilon_of(mechanism, queries, 1e-6)
+    with pytest.raises(NoPrediction, match="choose one up to 100"):
+        sigma_for_epsilon(Laplace(4.0), 10, 1e6, 1e-6)
+    for epsilon in (1e-300, 1e300, float("nan")):
+        with pytest.raises(InputError, match="epsilon is"):
+            sigma_for_epsilon(Gaussian(4.0), 10, epsilon, 1e-6)

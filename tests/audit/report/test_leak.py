@@ -3,7 +3,7 @@ import numpy as np
 from countleak.audit.report.leak import draw_leak, draw_residuals
 from countleak.audit.scores import Score
 
-GROWTH = [(100, Score(4, 1, 1, 1, 1, 2)), (200, Score(4, 2, 2, 0, 0, 2))]
+GROWTH = [(100, Score(4, 4, 2, 2)), (200, Score(4, 4, 4, 2))]
 
 
 def test_the_picture_shows_growth_baseline_and_people(tmp_path):

@@ -1,21 +1,29 @@
 import numpy as np
 import pytest
 
-import countleak as cl
+from countleak.attack.queries.digits import digit_queries
+from countleak.attack.queries.signs import random_signs
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.secrets import Bit
+from countleak.attack.transcript import Answers
+from countleak.audit.people import read_people
+from countleak.audit.run import ask, reconstruct
+from countleak.audit.scores import score
+from countleak.audit.targets.diffix import Diffix
+from countleak.diffix.salt import Salt
+from countleak.errors import InputError, Refused
 
-SECRET = cl.Bit("status = 'C'")
+SECRET = Bit("status = 'C'")
 
 
 def salt(number):
-    return cl.Salt(b"a salt for tests, number %d" % number)
+    return Salt(b"a salt for tests, number %d" % number)
 
 
 def attacked(bank, number):
     people = bank.between(2000, 2999)
-    run = cl.reconstruct(
-        cl.digit_queries(people.ids), cl.Diffix(bank, SECRET, "18.1", salt(number))
-    )
-    return cl.score(run.guess, people.truth(SECRET))
+    run = reconstruct(digit_queries(people.ids), Diffix(bank, SECRET, "18.1", salt(number)))
+    return score(run.guess, people.truth(SECRET))
 
 
 def test_the_attack_breaks_18_1(bank):
@@ -32,44 +40,44 @@ def test_the_attack_breaks_18_1_whatever_the_salt(bank):
 
 def test_answers_come_in_batches_stick_and_change_with_the_salt(bank):
     people = bank.between(2000, 2999)
-    queries = cl.digit_queries(people.ids, primes=1)
-    system = cl.Diffix(bank, "status = 'C'", salt=salt(0))
+    queries = digit_queries(people.ids, primes=1)
+    system = Diffix(bank, "status = 'C'", salt=salt(0))
     batches = list(system.answer(queries, np.arange(len(queries))))
     assert [len(batch) for batch in batches] == [100, 40]
-    once = cl.Answers.join(batches)
-    again = cl.ask(queries, cl.Diffix(bank, "status = 'C'", salt=salt(0)))
-    other = cl.ask(queries, cl.Diffix(bank, "status = 'C'", salt=salt(1)))
+    once = Answers.join(batches)
+    again = ask(queries, Diffix(bank, "status = 'C'", salt=salt(0)))
+    other = ask(queries, Diffix(bank, "status = 'C'", salt=salt(1)))
     assert np.array_equal(once.values, again.values, equal_nan=True)
     assert (once.values != other.values).mean() > 0.7
 
 
 def test_every_family_with_sql_can_be_asked(bank):
     people = bank.between(2000, 2999)
-    subsets = cl.random_subsets(people.ids, 5, np.random.default_rng(0), people.id_column)
+    subsets = random_subsets(people.ids, 5, np.random.default_rng(0))
     # An IN list of k ids has k + 1 layers, and more for the secret and the range.
-    assert len(cl.ask(subsets, cl.Diffix(bank, SECRET, salt=salt(0)))) == 5
-    signs = cl.random_signs(people.ids, 5, np.random.default_rng(0))
-    with pytest.raises(cl.InputError, match="have no SQL"):
-        cl.ask(signs, cl.Diffix(bank, SECRET, salt=salt(0)))
+    assert len(ask(subsets, Diffix(bank, SECRET, salt=salt(0)))) == 5
+    signs = random_signs(people.ids, 5, np.random.default_rng(0))
+    with pytest.raises(InputError, match="SQL cannot ask them; ask digits or subsets"):
+        ask(signs, Diffix(bank, SECRET, salt=salt(0)))
 
 
 def test_later_releases_refuse_the_attack(bank):
-    queries = cl.digit_queries(bank.between(2000, 2999).ids, primes=1)
-    with pytest.raises(cl.Refused, match="The column `client_id` is isolating and cannot be used"):
-        cl.ask(queries, cl.Diffix(bank, SECRET, "18.3"))
-    with pytest.raises(cl.Refused, match="Only equality of a generalised column"):
-        cl.ask(queries, cl.Diffix(bank, SECRET, "tables"))
-    with pytest.raises(cl.InputError, match="there is no release"):
-        cl.Diffix(bank, SECRET, "19.1")
+    queries = digit_queries(bank.between(2000, 2999).ids, primes=1)
+    with pytest.raises(Refused, match="The column `client_id` is isolating and cannot be used"):
+        ask(queries, Diffix(bank, SECRET, "18.3"))
+    with pytest.raises(Refused, match="Only equality of a generalised column"):
+        ask(queries, Diffix(bank, SECRET, "tables"))
+    with pytest.raises(InputError, match="there is no release"):
+        Diffix(bank, SECRET, "19.1")
 
 
 def residuals(shared, numbers, positions):
-    everyone = cl.read_people(shared / "data" / "berka_loans.csv")
+    everyone = read_people(shared / "data" / "berka_loans.csv")
     people = everyone.between(2000, 3000)
-    queries = cl.digit_queries(people.ids).take(positions)
+    queries = digit_queries(people.ids).take(positions)
     exact = queries.dot(people.truth(SECRET).astype(float))
     for number in numbers:
-        answers = cl.ask(queries, cl.Diffix(everyone, SECRET, "18.1", salt(number)))
+        answers = ask(queries, Diffix(everyone, SECRET, "18.1", salt(number)))
         yield (answers.values - exact)[answers.released]
 
 

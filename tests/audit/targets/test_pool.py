@@ -4,16 +4,17 @@ from threading import Event
 
 import numpy as np
 import pytest
-from countleak.audit.targets.several import BATCH, Manners, Pace, ask_over
 
-import countleak as cl
-from countleak.audit.targets import several
+from countleak.attack.transcript import Answers
+from countleak.audit.targets import pool
+from countleak.audit.targets.pool import BATCH, Pace, RequestLimits, ask_all
+from countleak.errors import InputError, TargetError
 
 ASKED = [(position, f"{position}") for position in range(3 * BATCH)]
 
 
 class Echo:
-    """A line that answers a number with itself, and holds back every seventh."""
+    """A connection that answers a number with itself, and suppresses every seventh."""
 
     def __init__(self, at=None, act=lambda: None):
         self.at, self.act = at, act
@@ -30,29 +31,29 @@ class Echo:
 
 
 @pytest.mark.parametrize("connections", [1, 4])
-def test_every_question_is_answered_once_over_any_number_of_lines(connections):
-    lines = []
+def test_every_question_is_answered_once_over_any_number_of_connections(connections):
+    opened = []
 
-    def opened():
-        lines.append(Echo())
-        return lines[-1]
+    def connect():
+        opened.append(Echo())
+        return opened[-1]
 
-    batches = list(ask_over(opened, ASKED, Manners(connections)))
-    found = cl.Answers.join(batches)
+    batches = list(ask_all(connect, ASKED, RequestLimits(connections)))
+    found = Answers.join(batches)
     assert np.array_equal(found.query, np.arange(len(ASKED)))
     assert np.array_equal(found.released, found.query % 7 != 0)
     assert np.array_equal(found.values[found.released], found.query[found.released])
-    assert len(lines) == connections
-    assert all(line.closed for line in lines)
+    assert len(opened) == connections
+    assert all(connection.closed for connection in opened)
     assert max(map(len, batches)) <= BATCH
 
 
-def heard_until(line, fault):
+def heard_until(connection, fault):
     found = []
     with pytest.raises(fault):
-        for batch in ask_over(lambda: line, ASKED, Manners()):
+        for batch in ask_all(lambda: connection, ASKED, RequestLimits()):
             found += batch.query.tolist()
-    assert line.closed
+    assert connection.closed
     return found
 
 
@@ -67,18 +68,18 @@ def heeds_ctrl_c():
 @pytest.mark.usefixtures("heeds_ctrl_c")
 def test_what_came_before_a_fault_or_ctrl_c_is_handed_over():
     def fail():
-        raise cl.TargetError("lost")
+        raise TargetError("lost")
 
-    assert heard_until(Echo(150, fail), cl.TargetError) == list(range(150))
+    assert heard_until(Echo(150, fail), TargetError) == list(range(150))
     found = heard_until(Echo(150, _thread.interrupt_main), KeyboardInterrupt)
     assert found == list(range(len(found)))
 
 
-def test_a_line_that_never_answers_is_given_up(monkeypatch):
-    monkeypatch.setattr(several, "GRACE", 0.0)
+def test_a_connection_that_never_answers_is_given_up(monkeypatch):
+    monkeypatch.setattr(pool, "GRACE", 0.0)
     never = Event()
-    with pytest.raises(cl.TargetError, match=r"no answer within 0\.1 seconds"):
-        list(ask_over(lambda: Echo(5, never.wait), ASKED, Manners(seconds=0.1)))
+    with pytest.raises(TargetError, match=r"no answer within 0\.1 seconds"):
+        list(ask_all(lambda: Echo(5, never.wait), ASKED, RequestLimits(seconds=0.1)))
     never.set()
 
 
@@ -89,5 +90,5 @@ def test_the_pace_of_questions():
     unbound = Pace(None)
     assert [unbound.delay(100.0) for _ in range(3)] == [0.0, 0.0, 0.0]
     for bad in ({"connections": 0}, {"seconds": 0}, {"rate": -1.0}):
-        with pytest.raises(cl.InputError):
-            Manners(**bad)
+        with pytest.raises(InputError):
+            RequestLimits(**bad)

@@ -40,7 +40,7 @@ def test_records_are_read_with_their_lines(tmp_path):
         (1, 2, 5, 0.5, 32.0),
         (10, 3, 100, 0.7, 0.0),
     ]
-    assert str(found.condition) == "status = 'C'"
+    assert str(found.secret) == "status = 'C'"
     answers = found.answers()
     assert answers.released.tolist() == [True, False]
 
@@ -99,10 +99,10 @@ def test_a_malformed_log_is_reported_by_file_and_line(tmp_path, text, complaint)
     assert "aircloak_output_cleaned_1_9.txt" in str(caught.value)
 
 
-def test_a_log_about_two_secrets_has_no_condition(tmp_path):
+def test_a_log_about_two_secrets_has_no_secret(tmp_path):
     found = log(tmp_path, record(), record(mult="3", status="A"))
     with pytest.raises(InputError, match="expected one"):
-        _ = found.condition
+        _ = found.secret
 
 
 def test_the_authors_folder_reads_as_it_is(recorded):
@@ -114,7 +114,7 @@ def test_the_authors_folder_reads_as_it_is(recorded):
     )
     assert (len(high.people), len(high.log.entries)) == (142, 3497)
     assert (low.secret.sum(), high.secret.sum()) == (48, 53)
-    assert str(high.log.condition) == "status = 'A'"
+    assert str(high.log.secret) == "status = 'A'"
 
 
 def test_recorded_answers_are_a_target(recorded):

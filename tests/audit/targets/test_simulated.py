@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from countleak.attack.queries.ids import id_array
 from countleak.attack.queries.signs import random_signs
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.secrets import Bit, Number
@@ -145,7 +146,7 @@ def test_two_subsets_are_suppressed_when_either_half_is():
     ],
 )
 def test_settings_that_make_no_sense_are_refused(build):
-    with pytest.raises(InputError, match=r"must be|needs a"):
+    with pytest.raises(InputError, match=r"must lie above 0|needs one from"):
         build()
 
 
@@ -156,5 +157,32 @@ def test_a_total_adds_up_a_column_and_strangers_add_nothing():
     answers = ask(queries, Simulated(people, Number("amount"), Gaussian(1e-6), 0))
     numbers = np.concatenate([people.columns["amount"][:5], [0]])
     assert answers.values == pytest.approx(queries.matrix.astype(float) @ numbers, abs=1e-4)
-    with pytest.raises(InputError, match="status holds words"):
+    with pytest.raises(InputError, match="status holds text, like"):
         ask(queries, Simulated(people, Number("status"), Gaussian(1.0), 0))
+
+
+def test_every_value_of_a_category_is_counted_with_noise_of_its_own():
+    people = generated_bank(1)
+    secret = people.named("status")
+    queries = random_subsets(people.ids, 40, np.random.default_rng(0))
+    transcript = ask(queries, Simulated(people, secret, Gaussian(2.0), 5), secret)
+    residual = {
+        name: part.values - queries.dot((people.columns["status"] == name).astype(float))
+        for name, part in transcript.by_value().items()
+    }
+    assert list(residual) == ["A", "B", "C", "D"]
+    for one, other in (("A", "B"), ("A", "C"), ("C", "D")):
+        assert abs(np.corrcoef(residual[one], residual[other])[0, 1]) < 0.6
+    bit = ask(queries, Simulated(people, secret.conditions[0], Gaussian(2.0), 5))
+    assert np.array_equal(bit.values, transcript.by_value()["A"].values)
+
+
+@pytest.mark.parametrize(
+    "ids", [["x", "y", "z"], [2**70, 2**71, 2**72], [("a", 1), ("a", 2), ("b", 1)]]
+)
+def test_people_of_any_ids_are_found_by_them(ids):
+    people = People(id_array(ids), {"s": np.array([1, 0, 1])})
+    some = random_subsets(id_array([*ids[1:], ids[0]]), 30, np.random.default_rng(0))
+    counted = ask(some, Simulated(people, Bit("s = 1"), RoundedToBase(2))).values
+    exact = some.dot(np.array([0.0, 1.0, 1.0]))
+    assert np.array_equal(counted, 2 * np.floor(exact / 2 + 0.5))

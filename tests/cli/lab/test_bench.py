@@ -73,7 +73,7 @@ def test_bench_serve(bench):
         ("plain PostgreSQL", 2),
     ]
     assert all(0 < row["p50"] <= row["p99"] and row["queries"] == 20 for row in rows)
-    assert "queries a second" in bench(*words).out
+    assert "queries per second" in bench(*words).out
 
 
 def test_bench_budget(bench):

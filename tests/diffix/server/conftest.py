@@ -14,9 +14,9 @@ import pytest
 from countleak.diffix.databases.postgres import connect
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
-from countleak.diffix.server.databases import Served
-from countleak.diffix.server.limits import Limits
-from countleak.diffix.server.running import Listening, Server
+from countleak.diffix.server.options import Limits, Listening
+from countleak.diffix.server.server import Server
+from countleak.diffix.server.session import Served
 from countleak.diffix.server.users import User, Users, Verifier, hash_token
 from tests.diffix.conftest import loans_engine, salt_number
 from tests.diffix.databases.test_postgres import load, url

@@ -150,7 +150,8 @@ def test_everything_after_an_error_is_passed_over_until_sync(server):
 def test_a_port_that_is_taken_is_one_line(server, bank):
     import asyncio
 
-    from countleak.diffix.server.running import Listening, Server
+    from countleak.diffix.server.options import Listening
+    from countleak.diffix.server.server import Server
     from countleak.errors import InputError
     from tests.diffix.server.conftest import USERS, served_bank
 

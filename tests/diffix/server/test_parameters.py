@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from countleak.diffix.server.failures import Failure
+from countleak.diffix.server.errors import Failure
 from countleak.diffix.server.parameters import put_in, types_of
 
 TEXT, INT8, FLOAT8 = 25, 20, 701

@@ -2,9 +2,10 @@
 
 import pytest
 
-from countleak.diffix.server.failures import Failure
+from countleak.diffix.server.errors import Failure
+from countleak.diffix.server.results import FLOAT8, INT8, TEXT
 from countleak.diffix.server.session import Session
-from countleak.diffix.server.values import FLOAT8, INT8, TEXT
+from countleak.diffix.sql.parser import split
 from countleak.errors import Refused
 from tests.diffix.server.conftest import OR, QUERY, served_bank
 
@@ -92,12 +93,12 @@ def test_settings_that_make_no_sense_are_refused(session, sql):
 
 def test_a_failed_transaction_waits_for_its_end(session):
     run(session, "BEGIN")
-    session.fail()
+    session.state.fail()
     for sql in (QUERY, "SELECT 1", "SET x = 1", "SAVEPOINT a"):
         with pytest.raises(Failure, match="transaction is aborted"):
             run(session, sql)
     assert run(session, "COMMIT").tag == "ROLLBACK"
-    assert session.status == "I"
+    assert session.state.status == "I"
     assert run(session, QUERY).rows
 
 
@@ -160,4 +161,4 @@ def test_an_empty_statement_is_nothing(session):
 
 def test_statements_are_parted_at_their_semicolons(session):
     parts = ["SELECT ';'", "-- a;b\nSELECT 2 /* ; */"]
-    assert session.split(";".join([*parts, ""])) == parts
+    assert [source.text for source in split(";".join([*parts, ""]))] == parts

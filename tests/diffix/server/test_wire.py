@@ -15,8 +15,8 @@ from pygwire import ConnectionPhase, messages
 from countleak.diffix.databases.postgres import connect
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
-from countleak.diffix.server.databases import Served
-from countleak.diffix.server.limits import Limits
+from countleak.diffix.server.options import Limits
+from countleak.diffix.server.session import Served
 from tests.diffix.conftest import salt_number
 from tests.diffix.server.conftest import PASSWORD, QUERY, USERS, make_server, running, served_bank
 from tests.diffix.server.raw import error_of, raw

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from countleak import InputError
+from countleak.errors import InputError
 from countleak.lab.bench.decoders import SUITES, Suite, compare, pooled_error, queries_needed
 from countleak.lab.bench.recorded import compare_recorded, needed
 from countleak.lab.bench.worlds import KINDS, Setting
@@ -12,8 +12,8 @@ def test_a_world_is_pure_in_its_number(kind):
     setting = Setting(40, 30, 2.0, 0.3, kind)
     first, again, other = setting.world(1), setting.world(1), setting.world(2)
     assert np.array_equal(first.secret, again.secret)
-    assert np.array_equal(first.answers.values, again.answers.values, equal_nan=True)
-    assert not np.array_equal(first.queries.matrix, other.queries.matrix)
+    assert np.array_equal(first.transcript.values, again.transcript.values, equal_nan=True)
+    assert not np.array_equal(first.transcript.queries.matrix, other.transcript.queries.matrix)
 
 
 def test_a_comparison_has_errors_baselines_and_limits():

@@ -1,8 +1,9 @@
 import pytest
 
-from countleak import Highs, certify
-from countleak.lab.bench.instances import instance
+from countleak.attack.programs import certify
+from countleak.attack.solvers.highs import Highs
 from countleak.lab.bench.peers import PEERS, versions
+from countleak.lab.bench.solvers import instance
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda p: p.name)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from countleak import InputError
 from countleak.attack.design import Information
+from countleak.errors import InputError
 from countleak.lab.bench.questions import RANDOM, Curve, measure_questions, savings
 from countleak.lab.figures.benches import draw_orders
 

@@ -29,7 +29,7 @@ def test_a_cell_by_hand():
     assert one.band == (pytest.approx(0.9666667 - 4.3027 * one.error, abs=1e-5), 1.0)
     assert (two.trials, two.claimed, two.mean) == (3, 2, pytest.approx(0.7))
     assert two.feasible[0] == pytest.approx(2 / 3)
-    assert two.record()["ms_a_program"] == pytest.approx(1.0)
+    assert two.record()["ms_per_program"] == pytest.approx(1.0)
 
 
 def test_a_cell_without_any_claim_has_no_mean():

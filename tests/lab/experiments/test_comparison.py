@@ -1,6 +1,6 @@
 import pytest
 
-from countleak import InputError
+from countleak.errors import InputError
 from countleak.lab.experiments import Outcome
 from countleak.lab.experiments.comparison import (
     Published,

@@ -3,7 +3,7 @@ from contextlib import closing
 import duckdb
 import pytest
 
-from countleak import InputError
+from countleak.errors import InputError
 from countleak.lab.experiments.store import Store
 
 RECORD = {

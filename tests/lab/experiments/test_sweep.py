@@ -1,6 +1,6 @@
 import pytest
 
-from countleak import InputError
+from countleak.errors import InputError
 from countleak.lab.experiments.sweep import Sweep, read_sweep
 
 TOML = 'name = "mine"\nqueries = [200, 400]\nsigma = [1, 2.5]\nfamily = "subsets"\ntrials = 3\n'

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from countleak import InputError, Solution, Status
-from countleak.lab.experiments import trials as trials_module
+from countleak.attack.programs import Solution, Status
+from countleak.errors import InputError
+from countleak.lab.experiments import attacks
+from countleak.lab.experiments.attacks import run_batch, solve_trials
 from countleak.lab.experiments.trials import (
     Setting,
     Trial,
     batches,
     grid,
     record_key,
-    run_batch,
-    solve_trials,
 )
 
 SMALL = {"n": 20, "queries": 100, "sigma": 1.0}
@@ -31,8 +31,10 @@ def test_a_grid_is_every_combination_once():
         {"decoder": "magic"},
         {"n": 1},
         {"n": 6000},
+        {"queries": 10**20},
         {"sigma": 0.0},
         {"sigma": np.inf},
+        {"sigma": 1e308},
         {"multiplier": -1.0},
         {"multiplier": np.inf},
         {"world": "presence", "n": 50},
@@ -50,7 +52,7 @@ def test_batches_share_queries_and_keep_shared_answers_together():
     trials = grid(queries=(100, 150), decoder=("dmt", "dini-centre"), number=range(50), n=10)
     found = batches(trials, largest=20)
     assert sorted(t.key for b in found for t in b) == sorted(t.key for t in trials)
-    assert all(len({t.asked for t in batch}) == 1 and len(batch) <= 20 for batch in found)
+    assert all(len({t.query_fields for t in batch}) == 1 and len(batch) <= 20 for batch in found)
     for batch in found:
         numbers = [t.number for t in batch]
         assert all(numbers.count(number) == 2 for number in numbers)
@@ -140,7 +142,7 @@ def test_a_trial_that_cannot_be_solved_says_so_and_stops_nobody(monkeypatch):
         stopped = Solution(None, None, Status.TROUBLE, 0, 0.0, "nobody")
         return [stopped, *solve_trials(batch[1:], problems[1:])]
 
-    monkeypatch.setattr(trials_module, "solve_trials", give_up)
+    monkeypatch.setattr(attacks, "solve_trials", give_up)
     first, second = run_batch(grid(**SMALL, number=range(2)), Setting())
     assert first["accuracy"] is None
     assert "numerical trouble" in first["failed"]

@@ -33,11 +33,11 @@ class AutoDecoder:
     def decode(self, transcript: Transcript) -> Guess:
         """Diagnose, pick, decode."""
         decoder, why = self.pick(transcript)
-        guess = Informed(decoder, self.known).decode(transcript)
+        guess = self._informed(decoder).decode(transcript)
         if not guess.claimed.any() and isinstance(decoder, Bounded):
             # The bound was read off the answers; where it allows nothing it was misread.
-            decoder, why = self._plain(), "the noise looked bounded, but no bits keep to the bound"
-            guess = Informed(decoder, self.known).decode(transcript)
+            why = "the noise looked bounded, but no bits keep to the bound"
+            guess = self._informed(self._plain()).decode(transcript)
         return replace(guess, basis=replace(guess.basis, picked_because=why))
 
     def pick(self, transcript: Transcript) -> tuple[Decoder, str]:
@@ -72,6 +72,9 @@ class AutoDecoder:
         )
         decoder = Bayes(noise, self.prior, seed=self.seed, starts=diagnosis.starts)
         return decoder, "; ".join(_reasons(diagnosis))
+
+    def _informed(self, decoder: Decoder) -> Decoder:
+        return Informed(decoder, self.known) if self.known else decoder
 
     def _plain(self, threshold: Threshold | None = None) -> Bayes:
         return Bayes(Noise(threshold=threshold), self.prior, seed=self.seed)

@@ -66,7 +66,7 @@ class Bayes:
             gather(transcript, self.noise),
             np.random.default_rng([self.seed, 5]),
             prior=self.prior,
-            known=Known(*known_bits(transcript.ids, self.known)),
+            known=Known(*known_bits(transcript.ids, self.known)) if self.known else None,
             effort=self.effort,
             starts=self.starts,
         )

@@ -24,7 +24,7 @@ from countleak.attack.transcript import Transcript
 class Polished:
     """The guess of ``decoder``, improved by 1- and 2-bit descent on the squared error.
 
-    Up to ``prove_up_to`` people the search goes on to a proof, within ``nodes`` partial sums.
+    Up to ``prove_up_to`` people the search continues to a proof, within ``nodes`` partial sums.
     """
 
     decoder: Decoder = field(default_factory=LeastSquares)

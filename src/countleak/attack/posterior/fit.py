@@ -15,11 +15,13 @@ from countleak.attack.posterior.evidence import Evidence
 from countleak.attack.posterior.messages import pass_messages
 from countleak.attack.posterior.sampling import MANY, Effort, Posterior, Start, sample
 from countleak.attack.posterior.secret_draws import Bits, OneOf, one_hot
-from countleak.attack.programs import Dmt
+from countleak.attack.programs import Problem
 from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
 
+# Residuals of Gaussian noise are rarely further out than this many scales, and have kurtosis 3.
+TAIL, HEAVY = 4.5, 3.5
 # What quick decoders find, each (n,) in [0, 1]: where the sampler may start.
 Starts = tuple[NDArray[np.float64], ...]
 
@@ -107,18 +109,27 @@ def sensible_effort(m: int, n: int) -> Effort:
 def quick_starts(transcript: Transcript, noise: Noise) -> Starts:
     """What quick decoders find; nothing where no answer was released.
 
-    Absolute residuals are tried as well where some answers may be grossly wrong.
+    Absolute residuals are tried as well where some answers may be grossly wrong and the residuals
+    of least squares look like it.
     """
     if not transcript.released.any():
         return ()
-    problem = Dmt().problem(transcript)
-    centred = problem.b - (0.0 if noise.offset is UNKNOWN else noise.offset)
-    equations = NormalEquations.of(problem.A, centred)
+    A, b = transcript.A, transcript.b
+    centred = b - (0.0 if noise.offset is UNKNOWN else noise.offset)
+    equations = NormalEquations.of(A, centred)
     starts = [box_least_squares(equations).x, pass_messages(equations)]
-    if noise.wrong != 0.0:
-        solution = AutoSolver().solve(problem).x
+    if noise.wrong != 0.0 and _has_heavy_tails(centred - A @ starts[0]):
+        solution = AutoSolver().solve(Problem(A, b)).x
         starts += [] if solution is None else [solution]
     return tuple(starts)
+
+
+def _has_heavy_tails(residual: NDArray[np.float64]) -> bool:
+    """Whether residuals are further out than noise of one size would leave them."""
+    away = np.abs(residual - np.median(residual))
+    scale = max(1.4826 * float(np.median(away)), 1e-9)
+    kurtosis = float((away**4).mean()) / max(float((away**2).mean()) ** 2, 1e-30)
+    return bool(away.max() > TAIL * scale or kurtosis > HEAVY)
 
 
 def _value_candidates(

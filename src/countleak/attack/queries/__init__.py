@@ -110,6 +110,7 @@ class Queries:
     def digest(self) -> str:
         """A fingerprint of what is asked about whom; answers carry it to find their queries."""
         content = hashlib.sha256(str(self.matrix.shape).encode())
-        content.update(json.dumps(id_list(self.ids)).encode())
+        settings = {name: values.tolist() for name, values in self.parameters.items()}
+        content.update(json.dumps([id_list(self.ids), self.family.name, settings]).encode())
         content.update(np.ascontiguousarray(self.matrix).tobytes())
         return content.hexdigest()[:16]

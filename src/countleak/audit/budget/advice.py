@@ -148,13 +148,17 @@ def advise(
     epsilon = tried(lambda: epsilon_of(attack.mechanism, attack.queries, limits.delta))
     private = None
     if epsilon is not None:
-        private = sigma_for_epsilon(attack.mechanism, attack.queries, limits.epsilon, limits.delta)
+        private = tried(
+            lambda: sigma_for_epsilon(
+                attack.mechanism, attack.queries, limits.epsilon, limits.delta
+            )
+        )
     base = base_needed(attack, decoder, limits.advantage)
     if base is not None or isinstance(attack.mechanism, RoundedToBase):
         remarks.append(ROUNDING)
     if isinstance(attack.mechanism, SimulatedDiffix):
         remarks.append(
-            "held-back low counts and answers cut off at 0 are left out of the prediction"
+            "that low counts are suppressed and answers cut off at 0 is left out of the prediction"
         )
     if attack.family.name == "digits":
         remarks.append(
@@ -184,14 +188,14 @@ def _row(
     target: float | None,
     tried: Callable[[Callable[[], Any]], Any],
 ) -> Row:
-    found: Prediction | None = tried(lambda: predict(attack, decoder))
+    prediction: Prediction | None = tried(lambda: predict(attack, decoder))
     needed = None
     if target is not None:
         needed = tried(lambda: queries_needed(attack, decoder, target))
     return Row(
         decoder.name,
         decoder.words,
-        found.accuracy if found else None,
-        found.advantage if found else None,
+        prediction.accuracy if prediction else None,
+        prediction.advantage if prediction else None,
         needed,
     )

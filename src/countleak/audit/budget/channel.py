@@ -1,4 +1,4 @@
-"""One person's bit through a normal channel, r = X + tau Z: what each kind of decoder makes of it.
+"""One person's bit through a normal channel, r = X + tau Z: what each kind of decoder gets right.
 
 X is 1 with probability ``prior``, Z standard normal. A box decoder answers
 c = clip(r - shift, 0, 1) and rounds at 1/2; the posterior is p = Pr(X = 1 | r).
@@ -9,6 +9,8 @@ from math import erfc, exp, log, pi, sqrt
 
 import numpy as np
 from scipy.special import expit
+
+from countleak.audit.budget.bisection import turning_point
 
 # A grid over Z; the trapezoid rule on it is exact to 1e-12 for every tau above 0.05.
 GRID = np.linspace(-9.0, 9.0, 1201)
@@ -34,7 +36,7 @@ class Boxed:
 
 
 def boxed(tau: float, prior: float, pinned: bool) -> Boxed:
-    """What clipping makes of the channel; ``pinned`` where the answers also tell the total.
+    """The error and accuracy of clipping; ``pinned`` where the answers also tell the total.
 
     The shift then makes the estimates add up to the true total, E c = prior.
     """
@@ -52,19 +54,14 @@ def boxed(tau: float, prior: float, pinned: bool) -> Boxed:
         error += chance * (square + bit * cdf(low) + (1 - bit) * cdf(-high))
         inside += chance * between
     accuracy = (1 - prior) * cdf((0.5 + shift) / tau) + prior * cdf((0.5 - shift) / tau)
-    return Boxed(error, inside, accuracy)
+    # For a very large tau the terms cancel to all their digits; the error of a bit is at most 1.
+    return Boxed(min(max(error, 0.0), 1.0), inside, accuracy)
 
 
 def _shift(tau: float, prior: float) -> float:
-    """The shift with E clip(r - shift, 0, 1) = prior, by bisection: the mean falls with it."""
-    low, high = -1 - 10 * tau, 1 + 10 * tau
-    for _ in range(50):
-        middle = (low + high) / 2
-        if _mean(tau, prior, middle) > prior:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    """The shift with E clip(r - shift, 0, 1) = prior; the mean falls with it."""
+    widest = 1 + 10 * tau
+    return turning_point(lambda shift: _mean(tau, prior, shift) > prior, -widest, widest)
 
 
 def _mean(tau: float, prior: float, shift: float) -> float:

@@ -30,12 +30,14 @@ from countleak.audit.targets.simulated import Mechanism, RoundedToBase
 from countleak.errors import InputError, NoPrediction
 
 STEPS, TOLERANCE, DAMPING = 20_000, 1e-8, 0.7
-# A tau^2 at which less than one bit in 10^50 is wrong.
-EXACT = 1e-3
 # Where the closed form keeps its digits: noise in people, chances, people and answers.
 LEAST_SIGMA, MOST_SIGMA = 1e-3, 1e6
 LEAST_CHANCE = 1e-6
 MOST_PEOPLE, MOST_QUERIES = 10**9, 10**12
+# A share of undecided people per answer below which lp is as with none undecided.
+LEAST_KAPPA = 1e-4
+# A tau^2 at which less than one bit in 10^50 is wrong.
+EXACT = 1e-3
 # Noise variances under which half as many answers as people leave the recursion astray.
 NEARLY_EXACT = 1.0
 
@@ -72,6 +74,17 @@ def _check_chance(name: str, chance: float) -> None:
         )
 
 
+def check_answers(mechanism: Mechanism, queries: int) -> None:
+    """Raise unless the closed forms keep their digits for so many answers with such noise."""
+    if not 1 <= queries <= MOST_QUERIES:
+        raise InputError(f"the closed form holds for 1 to {MOST_QUERIES:.0e} queries; plan fewer")
+    sigma = getattr(mechanism, "sigma", 1.0)
+    if not LEAST_SIGMA <= sigma <= MOST_SIGMA:
+        raise InputError(
+            f"sigma is {sigma:g}; the closed form holds from {LEAST_SIGMA:g} to {MOST_SIGMA:g}"
+        )
+
+
 @dataclass(frozen=True)
 class Attack:
     """``queries`` answers about ``people`` people, of whom a share ``prior`` has the secret bit."""
@@ -89,15 +102,11 @@ class Attack:
             )
         if self.people > MOST_PEOPLE or self.queries > MOST_QUERIES:
             raise InputError(
-                f"{self.people} people and {self.queries} queries; the closed form goes up to "
-                f"{MOST_PEOPLE:.0e} and {MOST_QUERIES:.0e}"
+                f"too many people or queries; the closed form goes up to {MOST_PEOPLE:.0e} and "
+                f"{MOST_QUERIES:.0e}"
             )
+        check_answers(self.mechanism, self.queries)
         _check_chance("prior", self.prior)
-        sigma = getattr(self.mechanism, "sigma", 1.0)
-        if not LEAST_SIGMA <= sigma <= MOST_SIGMA:
-            raise InputError(
-                f"sigma is {sigma:g}; the closed form holds from {LEAST_SIGMA:g} to {MOST_SIGMA:g}"
-            )
         if isinstance(self.mechanism, RoundedToBase) and self.mechanism.base > self.widest_base:
             raise NoPrediction(
                 f"rounding to {self.mechanism.base} leaves hardly any two counts of "
@@ -122,7 +131,7 @@ class Attack:
 
     @property
     def pinned(self) -> bool:
-        """Whether the answers tell the total."""
+        """Whether the answers reveal the total."""
         return self.family.mean != 0
 
     @property
@@ -192,7 +201,7 @@ class LeastAbsolute:
     def step(self, attack: Attack, tau2: float) -> float:
         n, m, v = attack.people, attack.queries, attack.family.variance
         seen = boxed(sqrt(tau2), attack.prior, attack.pinned)
-        kappa = n / m * seen.inside
+        kappa = max(n / m * seen.inside, LEAST_KAPPA)
         if kappa >= 1:
             return inf
         V = n * v * seen.error

@@ -4,10 +4,11 @@ Accuracy rises with the queries and falls with the noise, so each answer is foun
 between a value that keeps the limit and one that breaks it.
 """
 
-from collections.abc import Callable
+from bisect import bisect_left
 from dataclasses import replace
 from math import exp, floor, log, sqrt
 
+from countleak.audit.budget.bisection import turning_point
 from countleak.audit.budget.channel import posterior_accuracy
 from countleak.audit.budget.evolution import (
     LEAST_SIGMA,
@@ -16,6 +17,7 @@ from countleak.audit.budget.evolution import (
     Recursion,
     predict,
 )
+from countleak.audit.budget.laws import MOST_VALUES
 from countleak.audit.targets.simulated import (
     Gaussian,
     Laplace,
@@ -24,7 +26,7 @@ from countleak.audit.targets.simulated import (
 )
 from countleak.errors import InputError, NoPrediction
 
-# What nobody asks: the search for a number of queries ends there.
+# The search for a number of queries ends here: nobody asks so many.
 ENOUGH_QUERIES = 10**9
 
 
@@ -42,26 +44,21 @@ def queries_needed(attack: Attack, decoder: Recursion, target: float) -> int:
     def reached(queries: int) -> bool | None:
         return _reaches(replace(attack, queries=queries), decoder, target)
 
-    first = 1
-    while not reached(first):
-        if first >= ENOUGH_QUERIES:
+    most = 1
+    while not reached(most):
+        if most >= ENOUGH_QUERIES:
             raise NoPrediction(
                 f"{decoder.name} does not get {target:.1%} right with {ENOUGH_QUERIES:.0e} queries"
             )
-        first *= 2
-    low, high = first // 2, first
-    while high - low > 1:
-        middle = (low + high) // 2
-        if reached(middle):
-            high = middle
-        else:
-            low = middle
-    if low and reached(low) is None:
+        most *= 2
+    least = most // 2 + 1
+    fewest = least + bisect_left(range(least, most), True, key=lambda m: reached(m) is True)
+    if fewest > 1 and reached(fewest - 1) is None:
         raise NoPrediction(
-            f"{decoder.name} gets {target:.1%} right with {high} queries or fewer; of fewer "
-            f"nothing is known in closed form: plan with that number, or run `countleak lab sweep`"
+            f"{decoder.name} gets {target:.1%} right with {fewest} queries or fewer; of fewer "
+            "nothing is known in closed form: plan with that number, or run `countleak lab sweep`"
         )
-    return high
+    return fewest
 
 
 def queries_allowed(attack: Attack, decoder: Recursion, limit: float) -> int:
@@ -90,14 +87,14 @@ def sigma_for(attack: Attack, decoder: Recursion, target: float) -> float:
         return _reaches(noisy, decoder, target) is not False
 
     # From about the noise that hides one person in so many answers, outwards by factors of four.
-    low = high = log(attack.queries) / 2
+    low = high = min(log(attack.queries) / 2, log(MOST_SIGMA / 4))
     while not breaks(low):
         high, low = low, low - log(4)
         _check_sigma(low, attack, decoder, target)
     while breaks(high):
         low, high = high, high + log(4)
         _check_sigma(high, attack, decoder, target)
-    return exp(_bisect(breaks, low, high))
+    return exp(turning_point(breaks, low, high, halvings=18))
 
 
 def _check_sigma(level: float, attack: Attack, decoder: Recursion, target: float) -> None:
@@ -120,7 +117,7 @@ def sigma_against_everyone(attack: Attack, limit: float) -> float | None:
     def breaks(level: float) -> bool:
         return posterior_accuracy(exp(level), attack.prior) >= target
 
-    tau = exp(_bisect(breaks, log(LEAST_SIGMA), log(MOST_SIGMA)))
+    tau = exp(turning_point(breaks, log(LEAST_SIGMA), log(MOST_SIGMA), halvings=22))
     return tau * sqrt(attack.queries * attack.family.square)
 
 
@@ -131,32 +128,15 @@ def base_needed(attack: Attack, decoder: Recursion, limit: float) -> int | None:
     ``attack.widest_base``; missing where no base up to there is enough.
     """
     target = accuracy_at(limit, attack.baseline)
-    low, high = 1, floor(attack.widest_base)
+    bases = range(2, min(floor(attack.widest_base), MOST_VALUES) + 1)
 
-    def breaks(base: int) -> bool:
+    def keeps(base: int) -> bool:
         rounded = replace(attack, mechanism=RoundedToBase(base))
-        return _reaches(rounded, decoder, target) is not False
+        return _reaches(rounded, decoder, target) is False
 
-    if high < 2 or breaks(high):
+    if not bases or not keeps(bases[-1]):
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        if breaks(middle):
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _bisect(breaks: Callable[[float], bool], low: float, high: float) -> float:
-    """Where ``breaks`` turns from true to false, from the side that keeps the limit."""
-    while high - low > 1e-5:
-        middle = (low + high) / 2
-        if breaks(middle):
-            low = middle
-        else:
-            high = middle
-    return high
+    return bases[bisect_left(bases, True, key=keeps)]
 
 
 def _reaches(attack: Attack, decoder: Recursion, target: float) -> bool | None:

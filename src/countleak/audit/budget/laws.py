@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from countleak.audit.budget.bisection import turning_point
 from countleak.audit.targets.simulated import (
     Gaussian,
     Laplace,
@@ -30,8 +31,8 @@ from countleak.errors import InputError, NoPrediction
 
 # Points at which a density is integrated, and normal laws that make up a Laplace law.
 POINTS, LAYERS = 301, 32
-# Places a bounded error can take: the cost of the integral grows with their square.
-MOST_PLACES = 2001
+# Values that a bounded error can take: the cost of the integral grows with their square.
+MOST_VALUES = 501
 # The least V a density is looked at with: from less, nothing comes but certainty.
 LEAST = 1e-2
 # Standard deviations beyond which no normal law has anything left.
@@ -66,16 +67,9 @@ class Law:
         wide = float(ndtri((1 + share) / 2)) * sqrt(self.variance + V)
         if self.normal:
             return wide
-        low, high = 0.0, wide
-        while self.within(high, V) < share:
-            low, high = high, 2 * high
-        for _ in range(60):
-            middle = (low + high) / 2
-            if self.within(middle, V) < share:
-                low = middle
-            else:
-                high = middle
-        return high
+        while self.within(wide, V) < share:
+            wide = 2 * wide
+        return turning_point(lambda b: self.within(b, V) < share, 0.0, wide, halvings=60)
 
     def clipped(self, b: float, V: float) -> float:
         """E clip(r, -b, b)^2."""
@@ -143,14 +137,14 @@ def _(mechanism: Laplace) -> Law:
 
 @law_of.register
 def _(mechanism: Uniform) -> Law:
-    _check_places(2 * mechanism.bound + 1)
+    _check_values(2 * mechanism.bound + 1)
     return _steps(np.arange(-mechanism.bound, mechanism.bound + 1), None)
 
 
 @law_of.register
 def _(mechanism: RoundedToBase) -> Law:
     base = mechanism.base
-    _check_places(base)
+    _check_values(base)
     if not mechanism.random:
         # Half of an even base goes up: a constant that all answers share, and nobody gains by.
         return _steps(np.arange(base) - (base - 1) / 2, None)
@@ -161,11 +155,11 @@ def _(mechanism: RoundedToBase) -> Law:
     return _steps(moves[chances > 0], chances[chances > 0])
 
 
-def _check_places(places: int) -> None:
-    if places > MOST_PLACES:
+def _check_values(values: int) -> None:
+    if values > MOST_VALUES:
         raise NoPrediction(
-            f"an error of {places} values is too wide for the closed form; plan with one of at "
-            f"most {MOST_PLACES}, or with normal noise of the same variance"
+            f"an error of {values} values is too wide for the closed form; plan with one of at "
+            f"most {MOST_VALUES}, or with normal noise of the same variance"
         )
 
 

@@ -11,19 +11,22 @@ m counts under Laplace noise have no such formula; Google's dp-accounting compos
 as privacy loss distributions rounded to the safe side.
 """
 
-from collections.abc import Callable
 from math import exp, inf, log, log1p, sqrt
 from typing import Any
 
 from scipy.special import log_ndtr
 
+from countleak.audit.budget.bisection import turning_point
+from countleak.audit.budget.evolution import check_answers
 from countleak.audit.targets.simulated import Gaussian, Laplace, Mechanism, SimulatedDiffix
-from countleak.errors import InputError, MissingExtra
+from countleak.errors import InputError, MissingExtra, NoPrediction
 
 # Steps into which one Laplace answer's greatest loss is cut: an error under 0.1% of epsilon.
 CUTS = 64
-# No epsilon that large promises anything.
-MOST_EPSILON = 1e6
+# A smaller epsilon is that of no answers at all, a larger one promises nothing.
+LEAST_EPSILON, MOST_EPSILON = 1e-6, 1e6
+# What numerical composition takes: Laplace answers, and the loss of each.
+MOST_COMPOSED, MOST_LOSS = 10**5, 100.0
 
 
 def epsilon_of(mechanism: Mechanism, queries: int, delta: float) -> float | None:
@@ -31,13 +34,15 @@ def epsilon_of(mechanism: Mechanism, queries: int, delta: float) -> float | None
 
     Bounded noise and rounding rule some answers out for certain: no differential privacy at all.
     """
+    check_answers(mechanism, queries)
     _check_delta(delta)
     if isinstance(mechanism, Gaussian | SimulatedDiffix):
         s = mechanism.sigma / sqrt(queries)
         if _log_delta(s, 0.0) <= log(delta):
             return 0.0
         # The loss is normal with mean and variance 1/(2s^2) and 1/s^2: 40 SD leave no delta.
-        return _bisect(lambda e: _log_delta(s, e) > log(delta), 0.0, 1 / (2 * s * s) + 40 / s)
+        enough = 1 / (2 * s * s) + 40 / s
+        return turning_point(lambda e: _log_delta(s, e) > log(delta), 0.0, enough)
     if isinstance(mechanism, Laplace):
         return _laplace(mechanism.sigma, queries, delta)
     return None
@@ -50,22 +55,29 @@ def sigma_for_epsilon(
 
     Missing for mechanisms that are never differentially private.
     """
+    check_answers(mechanism, queries)
     _check_delta(delta)
-    if not 0 < epsilon <= MOST_EPSILON:
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise InputError(
-            f"epsilon is {epsilon:g}; it must be a number above 0, and at most {MOST_EPSILON:g}"
+            f"epsilon is {epsilon:g}; it must be a number from {LEAST_EPSILON:g} to "
+            f"{MOST_EPSILON:g}"
         )
     if isinstance(mechanism, Gaussian | SimulatedDiffix):
-        logs = _bisect(lambda u: _log_delta(exp(u), epsilon) > log(delta), log(1e-9), log(1e9))
+        logs = turning_point(
+            lambda u: _log_delta(exp(u), epsilon) > log(delta), log(1e-9), log(1e9)
+        )
         return exp(logs) * sqrt(queries)
     if isinstance(mechanism, Laplace):
-        # Simple composition always suffices.
+        if epsilon > MOST_LOSS:
+            raise NoPrediction(
+                f"an epsilon of {epsilon:g} is beyond what Laplace noise is read for; choose one "
+                f"up to {MOST_LOSS:g}"
+            )
+        # Simple composition always suffices; one answer alone costs nearly its loss.
         enough = log(sqrt(2) * queries / epsilon)
-        logs = _bisect(
-            lambda u: _laplace(exp(u), queries, delta) > epsilon,
-            enough - log(queries) - 3,
-            enough,
-            1e-4,
+        least = max(enough - log(queries) - 3, log(sqrt(2) / MOST_LOSS))
+        logs = turning_point(
+            lambda u: _laplace(exp(u), queries, delta) > epsilon, least, enough, halvings=18
         )
         return exp(logs)
     return None
@@ -75,21 +87,9 @@ def _log_delta(s: float, epsilon: float) -> float:
     """log delta of one normal release of SD s, in logarithms so that small ones keep digits."""
     above = float(log_ndtr(1 / (2 * s) - epsilon * s))
     below = epsilon + float(log_ndtr(-1 / (2 * s) - epsilon * s))
-    share = -exp(below - above)
+    # Rounding may put the second above the first, where both are next to nothing.
+    share = -exp(min(below - above, 0.0))
     return above + log1p(share) if share > -1 else -inf
-
-
-def _bisect(
-    breaks: Callable[[float], bool], low: float, high: float, tolerance: float = 1e-12
-) -> float:
-    """Where ``breaks`` turns from true to false, from the side that keeps the promise."""
-    while high - low > tolerance * max(1.0, abs(high)):
-        middle = (low + high) / 2
-        if breaks(middle):
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def _laplace(sigma: float, queries: int, delta: float) -> float:
@@ -101,6 +101,12 @@ def _laplace(sigma: float, queries: int, delta: float) -> float:
         ) from None
     accounting: Any = dp_accounting
     scale = sigma / sqrt(2)
+    if queries > MOST_COMPOSED or 1 / scale > MOST_LOSS * (1 + 1e-9):
+        raise NoPrediction(
+            f"{queries} answers with Laplace noise of SD {sigma:g} are beyond what is read as "
+            f"differential privacy; plan with up to {MOST_COMPOSED:.0e}, and SD "
+            f"{sqrt(2) / MOST_LOSS:.2g} or more"
+        )
     # One answer loses 1/scale at most; a grid in proportion costs the same for every scale.
     accountant = accounting.pld.PLDAccountant(value_discretization_interval=1 / scale / CUTS)
     accountant.compose(accounting.LaplaceDpEvent(scale), queries)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from countleak.audit.budget.advice import Advice
-from countleak.audit.budget.evolution import DECODERS, predict
+from countleak.audit.budget.evolution import DECODERS, MOST_QUERIES, predict
 from countleak.audit.budget.inverse import accuracy_at
 from countleak.audit.report.drawing import MISSED, QUIET, RECOVERED, altair, save
 from countleak.errors import NoPrediction
@@ -18,16 +18,19 @@ def draw_budget(advice: Advice, path: Path) -> None:
     attack = advice.prediction.attack
     # From a twentieth of the queries to four times as many, evenly on the logarithmic scale.
     counts = sorted(
-        {max(1, round(attack.queries * 2**step)) for step in np.arange(-4.5, 2.1, 0.25)}
+        {
+            min(max(1, round(attack.queries * 2**step)), MOST_QUERIES)
+            for step in np.arange(-4.5, 2.1, 0.25)
+        }
     )
     lines = []
     for queries in counts:
         for decoder in DECODERS:
             try:
-                found = predict(replace(attack, queries=queries), decoder)
+                accuracy = predict(replace(attack, queries=queries), decoder).accuracy
             except NoPrediction:
                 continue
-            lines.append({"queries": queries, "decoder": decoder.name, "accuracy": found.accuracy})
+            lines.append({"queries": queries, "decoder": decoder.name, "accuracy": accuracy})
     most = accuracy_at(advice.limits.advantage, attack.baseline)
     rules = [
         {"accuracy": attack.baseline, "what": "guessing without any answer"},

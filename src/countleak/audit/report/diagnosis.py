@@ -1,4 +1,4 @@
-"""Pictures of noise and of honesty: what a fit left over, and how claims of a confidence fared."""
+"""Pictures of noise and of calibration: what a fit left over, and how often claims were right."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from countleak.audit.report.drawing import MISSED, QUIET, RECOVERED, altair, sav
 from countleak.audit.scores import Calibration, wilson
 
 
-def draw_calibration(found: Calibration, path: Path) -> None:
+def draw_calibration(calibration: Calibration, path: Path) -> None:
     """Draw how often claims are right against how sure they were, with Wilson's intervals."""
     alt = altair()
     dots = []
-    for b in found.bins:
+    for b in calibration.bins:
         low, high = wilson(b.right, b.claims)
         share = b.right / b.claims
         dots.append(
@@ -33,19 +33,19 @@ def draw_calibration(found: Calibration, path: Path) -> None:
         base.mark_point(color=RECOVERED, filled=True).encode(
             y=up, size=alt.Size("n:Q", title="claims"), tooltip=["n:Q", "right:Q"]
         ),
-    ).properties(width=320, height=300, title=f"Calibration error {found.error:.3f}")
+    ).properties(width=320, height=300, title=f"Calibration error {calibration.error:.3f}")
     save(chart, path)
 
 
-def draw_diagnosis(found: Diagnosis, path: Path) -> None:
-    """Draw what the fit left over: its histogram beside the law found, and the noise by group."""
+def draw_diagnosis(diagnosis: Diagnosis, path: Path) -> None:
+    """Draw the residuals of a fit: a histogram beside the inferred law, and the noise by group."""
     alt = altair()
-    values, counts = np.unique(np.round(found.residuals), return_counts=True)
+    values, counts = np.unique(np.round(diagnosis.residuals), return_counts=True)
     # A histogram of far-off answers would squeeze the noise into one bar.
-    near = np.abs(values) <= 5 * found.sigma + 1
-    law = _law(found, values[near])
+    near = np.abs(values) <= 5 * diagnosis.sigma + 1
+    law = _law(diagnosis, values[near])
     bars = [
-        {"residual": int(value), "share": float(count / found.residuals.size), "law": float(p)}
+        {"residual": int(value), "share": float(count / diagnosis.residuals.size), "law": float(p)}
         for value, count, p in zip(values[near], counts[near], law, strict=True)
     ]
     base = alt.Chart(alt.Data(values=bars)).encode(
@@ -56,13 +56,13 @@ def draw_diagnosis(found: Diagnosis, path: Path) -> None:
         base.mark_bar(color=RECOVERED, opacity=0.7).encode(y=alt.Y("share:Q", axis=axis))
         + base.mark_line(color=MISSED, point={"color": MISSED}).encode(y=alt.Y("law:Q", axis=axis))
     ).properties(
-        width=360, height=220, title=f"Residuals, and {found.shape.value} noise of their size"
+        width=360, height=220, title=f"Residuals, and {diagnosis.shape.value} noise of their size"
     )
     charts = [left]
-    if found.groups:
+    if diagnosis.groups:
         rows = [
             {"group": f"{g.value:g}", "sigma": g.sigma, "fit": "odd" if g.odd else "fits"}
-            for g in found.groups
+            for g in diagnosis.groups
         ]
         order = [row["group"] for row in rows]
         colour = alt.Scale(domain=["fits", "odd"], range=[RECOVERED, MISSED])
@@ -70,18 +70,18 @@ def draw_diagnosis(found: Diagnosis, path: Path) -> None:
             alt.Chart(alt.Data(values=rows))
             .mark_bar()
             .encode(
-                x=alt.X("group:N", sort=order, title=str(found.by)),
+                x=alt.X("group:N", sort=order, title=str(diagnosis.by)),
                 y=alt.Y("sigma:Q", title="SD of the residuals, in people"),
                 color=alt.Color("fit:N", scale=colour, title=None),
             )
-            .properties(width=360, height=220, title=f"Noise by {found.by}")
+            .properties(width=360, height=220, title=f"Noise by {diagnosis.by}")
         )
     save(alt.hconcat(*charts).configure_view(stroke=None), path)
 
 
-def _law(found: Diagnosis, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _law(diagnosis: Diagnosis, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The share of answers (k,) that the diagnosed noise puts at whole residuals (k,)."""
-    if found.bound is not None:
-        return np.where(np.abs(values) <= found.bound, 1 / (2 * found.bound + 1), 0.0)
-    sizes = Values(np.array([found.sigma]), 0.0, 0.0)
-    return np.asarray(np.exp(log_released(values, sizes, found.shape, True)[0]))
+    if diagnosis.bound is not None:
+        return np.where(np.abs(values) <= diagnosis.bound, 1 / (2 * diagnosis.bound + 1), 0.0)
+    sizes = Values(np.array([diagnosis.sigma]), 0.0, 0.0)
+    return np.asarray(np.exp(log_released(values, sizes, diagnosis.shape, True)[0]))

@@ -19,6 +19,13 @@ def draw_leak(
     path: Path,
 ) -> None:
     """Draw how the leak grows with the queries, and where each person's x (n,) ended up."""
+    charts = altair().hconcat(_growth(scores), _people(x, secret))
+    chart = charts.properties(title=altair().TitleParams(title, anchor="start"))
+    save(chart.configure_view(stroke=None).configure_axis(labelColor="#444"), path)
+
+
+def _growth(scores: Sequence[tuple[int, Score]]) -> Any:
+    """The share recovered against the queries, with its interval and the baseline."""
     alt = altair()
     curve = [_point(m, score) for m, score in scores]
     base = alt.Chart(alt.Data(values=curve)).encode(
@@ -40,9 +47,14 @@ def draw_leak(
         .mark_text(align="right", dy=12, color=QUIET)
         .encode(x="queries:Q", y=alt.Y("baseline:Q", scale=scale), text="text:N")
     )
-    left = (band + guessing + line + label).properties(
+    return (band + guessing + line + label).properties(
         width=400, height=240, title="The more answers, the fewer secrets"
     )
+
+
+def _people(x: NDArray[np.float64], secret: NDArray[np.int8]) -> Any:
+    """Everyone's x as a dot, by truth and by whether rounding it is right."""
+    alt = altair()
     dots = [
         {
             "x": float(value),
@@ -52,38 +64,29 @@ def draw_leak(
         }
         for rank, (value, bit) in enumerate(zip(x, secret, strict=True))
     ]
-    right = (
+    across = alt.X(
+        "x:Q",
+        title="value the linear program gives, rounded at 0.5",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(grid=False),
+    )
+    colours = alt.Scale(domain=["right", "wrong"], range=[RECOVERED, MISSED])
+    shapes = alt.Scale(domain=["truth is 0", "truth is 1"], range=["circle", "triangle-up"])
+    return (
         alt.Chart(alt.Data(values=dots))
         .mark_point(size=42, filled=True, opacity=0.85)
         .encode(
-            x=alt.X(
-                "x:Q",
-                title="value the linear program gives, rounded at 0.5",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(grid=False),
-            ),
+            x=across,
             y=alt.Y("place:Q", axis=None),
-            color=alt.Color(
-                "guess:N",
-                scale=alt.Scale(domain=["right", "wrong"], range=[RECOVERED, MISSED]),
-                title=None,
-            ),
-            shape=alt.Shape(
-                "secret:N",
-                scale=alt.Scale(
-                    domain=["truth is 0", "truth is 1"], range=["circle", "triangle-up"]
-                ),
-                title=None,
-            ),
+            color=alt.Color("guess:N", scale=colours, title=None),
+            shape=alt.Shape("secret:N", scale=shapes, title=None),
         )
         .properties(width=300, height=240, title="Each person, after the last answer")
     )
-    chart = alt.hconcat(left, right).properties(title=alt.TitleParams(title, anchor="start"))
-    save(chart.configure_view(stroke=None).configure_axis(labelColor="#444"), path)
 
 
 def draw_residuals(series: Mapping[str, NDArray[np.float64]], path: Path) -> None:
-    """Draw answers less true counts, a histogram a system, side by side on one scale."""
+    """Draw answers less true counts, one histogram per system, side by side on one scale."""
     alt = altair()
     charts = []
     for name, residuals in series.items():
@@ -116,12 +119,12 @@ def draw_residuals(series: Mapping[str, NDArray[np.float64]], path: Path) -> Non
     save(alt.hconcat(*charts).configure_view(stroke=None), path)
 
 
-def _point(queries: int, found: Score) -> dict[str, Any]:
-    low, high = found.interval() or (None, None)
+def _point(queries: int, score: Score) -> dict[str, Any]:
+    low, high = score.interval() or (None, None)
     return {
         "queries": queries,
-        "accuracy": found.accuracy,
+        "accuracy": score.accuracy,
         "low": low,
         "high": high,
-        "baseline": found.baseline,
+        "baseline": score.baseline,
     }

@@ -144,7 +144,7 @@ class TwoSubsets:
 
     mechanism: Mechanism
 
-    def answer(
+    def release_signs(
         self, queries: Queries, secret: NDArray[np.float64], seed: np.random.SeedSequence
     ) -> Answers:
         """The answers to sign queries about a secret (n,)."""
@@ -186,7 +186,7 @@ class Simulated:
         self, queries: Queries, held: NDArray[np.float64], seed: np.random.SeedSequence
     ) -> Answers:
         if isinstance(self.mechanism, TwoSubsets):
-            return self.mechanism.answer(queries, held, seed)
+            return self.mechanism.release_signs(queries, held, seed)
         return self.mechanism.release(queries.dot(held), seed)
 
     def _seeds(self) -> Iterator[int | tuple[int, ...]]:
@@ -202,7 +202,7 @@ class Simulated:
         for condition in (None,) if self.secret is None else self.secret.conditions:
             each = np.ones(len(self.people))
             if isinstance(condition, Bit):
-                each = self.people.truth(condition).astype(np.float64)
+                each = self.people.holds(condition).astype(np.float64)
             elif isinstance(self.secret, Number):
                 each = self.people.truth(self.secret)
             yield np.where(place >= 0, each[place], 0.0)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import are_integers
 from countleak.attack.secrets import Number, Secret
-from countleak.diffix.sql.align import snap
+from countleak.diffix.sql.statement import snap
+from countleak.errors import InputError
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -47,6 +48,10 @@ class SqlQuestions:
     system: System = DIFFIX
     dialect: str = "postgres"
 
+    def __post_init__(self) -> None:
+        if not self.table or not self.key or not all(self.key):
+            raise InputError("a table or an id column has no name; give it one")
+
     @property
     def about(self) -> str:
         """What is asked, in words."""
@@ -75,8 +80,10 @@ class SqlQuestions:
             table = parse_one(self.table, into=exp.Table, dialect=self.dialect)
         except SqlglotError:
             table = None
-        # Names with spaces and the like are one name; a dot parts schema and table.
-        if not isinstance(table, exp.Table) or table.alias or not table.name:
+        # A dot parts schema and table; whatever else is more than names is one name.
+        if table is None or not all(
+            isinstance(part, exp.Identifier) for part in table.args.values() if part
+        ):
             return exp.Table(this=exp.to_identifier(self.table, quoted=True))
         return table
 

@@ -10,7 +10,7 @@ lab = make_group(
     {
         "reproduce": (
             "countleak.cli.lab.reproduce",
-            "Run an experiment of the paper and show it next to the paper's options.",
+            "Run an experiment of the paper and show it beside what the paper says.",
         ),
         "sweep": (
             "countleak.cli.lab.sweep",
@@ -41,7 +41,7 @@ bench = make_group(
         ),
         "sweep": (
             SPEED,
-            "Time a sweep on several numbers of cores: throughput, overhead a trial, cost of many.",
+            "Time a sweep on several numbers of cores: throughput, overhead per trial, total cost.",
         ),
         "diffix": (
             SPEED,

@@ -32,7 +32,7 @@ def decoders(
         ),
     ] = "queries",
     trials: Annotated[
-        int, typer.Option(help="Worlds a setting (recorded: subsets a size).", min=2)
+        int, typer.Option(help="Worlds per setting (recorded: subsets per size).", min=2)
     ] = 20,
     data: Annotated[
         Path | None, typer.Option(help="recorded: the folder `data` of the authors' repository.")
@@ -70,8 +70,8 @@ def decoders(
         if error is not None:
             console.say(f"Calibration error of {decoder} over all rows together: {error:.4f}")
     for decoder, queries in reached.items():
-        found = "not reached" if queries is None else f"{queries:.0f} queries"
-        console.say(f"99% with {decoder}: {found}")
+        needed = "not reached" if queries is None else f"{queries:.0f} queries"
+        console.say(f"99% with {decoder}: {needed}")
 
 
 def _telling(records: list[dict[str, Any]]) -> list[str]:
@@ -110,9 +110,9 @@ def questions(
     ranges: Annotated[
         str, typer.Option(help="Ids of the generated bank, a list like 2000-2999,10000-11999.")
     ] = "2000-2999",
-    salts: Annotated[int, typer.Option(help="Systems a range, each with a salt.", min=1)] = 20,
-    starts: Annotated[int, typer.Option(help="First batches a system.", min=1)] = 1,
-    batch: Annotated[int, typer.Option(help="Queries a batch.", min=1)] = 50,
+    salts: Annotated[int, typer.Option(help="Systems per range, each with a salt.", min=1)] = 20,
+    starts: Annotated[int, typer.Option(help="First batches per system.", min=1)] = 1,
+    batch: Annotated[int, typer.Option(help="Queries per batch.", min=1)] = 50,
     most: Annotated[int, typer.Option(help="Queries asked at most.", min=1)] = 1600,
     primes: Annotated[
         int, typer.Option(help="Primes of the pool, 140 queries each.", min=1, max=1000)
@@ -141,13 +141,13 @@ def questions(
         curves = measure_questions(
             folder, goals, ids, salts, starts, batch, most, primes, jobs, report
         )
-    found = list(savings(curves))
+    rows = list(savings(curves))
     if picture:
         draw_orders(curves, picture)
     if json:
-        console.print_json({"rows": [asdict(row) for row in found]})
+        console.print_json({"rows": [asdict(row) for row in rows]})
         return
-    if not found:
+    if not rows:
         console.say("No order got so far on two systems; raise --most")
         return
     console.print_table(
@@ -163,7 +163,7 @@ def questions(
                 "saved": f"{row.fewer_share:.1%}",
                 "wins, ties": f"{row.wins}, {row.ties}",
             }
-            for row in found
+            for row in rows
         ],
         "Queries needed, mean ± standard error",
     )
@@ -174,19 +174,20 @@ def budget(
         bool, typer.Option("--whole-grid", help="All of the paper's grid, not a thinned one.")
     ] = False,
     decoder: Annotated[
-        str, typer.Option(help="A list of lp, ls and bayes (a second a trial, not a millisecond).")
+        str,
+        typer.Option(help="A list of lp, ls and bayes (one second per trial, not a millisecond)."),
     ] = "lp,ls",
     suppression: Annotated[
-        bool, typer.Option(help="Simulate each attack with low counts held back, too.")
+        bool, typer.Option(help="Simulate each attack with low counts suppressed, too.")
     ] = True,
-    trials: Annotated[int, typer.Option(help="Simulated attacks a cell.", min=2)] = 100,
+    trials: Annotated[int, typer.Option(help="Simulated attacks per cell.", min=2)] = 100,
     within: Annotated[float, typer.Option(help="Difference beyond which a cell is named.")] = 0.015,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Compare the accuracy `countleak budget` predicts with simulated attacks."""
     with console.progress("bench budget") as report:
-        found = grids.measure_budget(
+        rows = grids.measure_budget(
             grids.PEOPLE if whole_grid else grids.FEW_PEOPLE,
             grids.QUERIES if whole_grid else grids.FEW_QUERIES,
             grids.SIGMAS if whole_grid else grids.FEW_SIGMAS,
@@ -196,13 +197,13 @@ def budget(
             seed,
             report,
         )
-    summaries = [asdict(s) for s in grids.summaries(found, within)]
+    summaries = [asdict(s) for s in grids.summaries(rows, within)]
     if json:
-        console.print_json({"rows": [asdict(row) for row in found], "summaries": summaries})
+        console.print_json({"rows": [asdict(row) for row in rows], "summaries": summaries})
         return
-    beyond = [row for row in found if abs(row.difference) > within]
+    beyond = [row for row in rows if abs(row.difference) > within]
     if not whole_grid:
-        console.print_table([asdict(row) for row in found], "Predicted and simulated accuracy")
+        console.print_table([asdict(row) for row in rows], "Predicted and simulated accuracy")
     elif beyond:
         console.print_table(
             [asdict(row) for row in beyond], f"Cells that differ by over {within:g}"
@@ -212,12 +213,12 @@ def budget(
 
 def categories(
     queries: Annotated[
-        str, typer.Option(help="Queries a value, a list like 50,150.")
+        str, typer.Option(help="Queries per value, a list like 50,150.")
     ] = "50,150,350,750",
     people: Annotated[int, typer.Option(help="Clients attacked.", min=2, max=800)] = 100,
     sigma: Annotated[float, typer.Option(help="SD of the noise.", min=1e-3, max=1e6)] = 4.0,
-    trials: Annotated[int, typer.Option(help="Fresh banks a number of queries.", min=1)] = 24,
-    suppression: Annotated[bool, typer.Option(help="Hold back low counts, as Diffix.")] = False,
+    trials: Annotated[int, typer.Option(help="Fresh banks per number of queries.", min=1)] = 24,
+    suppression: Annotated[bool, typer.Option(help="Suppress low counts, as Diffix.")] = False,
     picture: Annotated[
         Path | None, typer.Option(help="Draw accuracy against queries to this file.")
     ] = None,
@@ -229,10 +230,10 @@ def categories(
     if picture:
         require_drawing(picture)
     with console.progress("bench categories") as report:
-        found = measure_categories(counts, people, sigma, trials, suppression, seed, report)
+        rows = measure_categories(counts, people, sigma, trials, suppression, seed, report)
     if picture:
-        draw_categories(found, picture)
+        draw_categories(rows, picture)
     if json:
-        console.print_json({"rows": [asdict(row) for row in found]})
+        console.print_json({"rows": [asdict(row) for row in rows]})
     else:
-        console.print_table([asdict(row) for row in found])
+        console.print_table([asdict(row) for row in rows])

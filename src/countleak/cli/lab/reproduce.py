@@ -12,10 +12,9 @@ from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, GIVEN, needs
 from countleak.errors import InputError
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
-from countleak.lab.experiments.catalogue import CATALOGUE
 from countleak.lab.experiments.comparison import compare, read_paper_results
 from countleak.lab.experiments.runner import Runner
-from countleak.lab.reproduction import draw_figures, write_page
+from countleak.lab.reproduction import CATALOGUE, draw_figures, write_page
 
 # A table of more rows is for machines; people get the claims and the figures.
 MOST_ROWS = 60
@@ -61,7 +60,7 @@ def reproduce(
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
-    """Run an experiment of the paper and show it next to the paper's options."""
+    """Run an experiment of the paper and show it beside what the paper says."""
     if name is None:
         _list(json)
         return
@@ -88,9 +87,9 @@ def reproduce(
     if name == "all":
         page = write_page(outcomes, comparisons, figures, data, out / "reproduction.html")
     if json:
-        found = {key: _json(outcome) for key, outcome in outcomes.items()}
-        found["comparisons"] = {"claims": [asdict(claim) for claim in comparisons]}
-        console.print_json(found if name == "all" else found[name])
+        record = {key: _json(outcome) for key, outcome in outcomes.items()}
+        record["comparisons"] = {"claims": [asdict(claim) for claim in comparisons]}
+        console.print_json(record if name == "all" else record[name])
     else:
         for experiment in wanted:
             _show(experiment, outcomes[experiment.name], brief=name == "all")
@@ -118,10 +117,10 @@ def _run(experiment: Experiment, settings: Settings) -> Outcome:
 
 
 def _json(outcome: Outcome) -> dict[str, object]:
-    found: dict[str, object] = {outcome.kind: [dict(record) for record in outcome.records]}
+    record: dict[str, object] = {outcome.kind: [dict(record) for record in outcome.records]}
     if outcome.claims:
-        found["claims"] = [asdict(claim) for claim in outcome.claims]
-    return found
+        record["claims"] = [asdict(claim) for claim in outcome.claims]
+    return record
 
 
 def _show(experiment: Experiment, outcome: Outcome, brief: bool) -> None:

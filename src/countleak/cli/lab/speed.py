@@ -31,7 +31,7 @@ def solvers(
     rows: Annotated[
         str, typer.Option(help="`random` rows, or `digits`: ids 1000.., exponents 0.5-0.9.")
     ] = "random",
-    repeats: Annotated[int, typer.Option(help="Fresh instances a size.", min=1)] = 7,
+    repeats: Annotated[int, typer.Option(help="Fresh instances per size.", min=1)] = 7,
     threads: Annotated[str, typer.Option(help="Threads, a list like 1,2.")] = "1",
     limit: Annotated[
         float, typer.Option(help="Seconds a peer may be expected to take before it is left out.")
@@ -47,7 +47,7 @@ def solvers(
     if picture:
         require_drawing(picture)
     with console.progress("bench solvers") as report:
-        found = measure(
+        measurement = measure(
             sizes_of(sizes),
             rows=rows,
             repeats=repeats,
@@ -57,12 +57,12 @@ def solvers(
             progress=report,
         )
     if picture:
-        draw_growth(found.rows, picture)
+        draw_growth(measurement.rows, picture)
     if json:
         console.print_json(
             {
-                "rows": [asdict(row) for row in found.rows],
-                "ratios": [asdict(ratio) for ratio in found.ratios],
+                "rows": [asdict(row) for row in measurement.rows],
+                "ratios": [asdict(ratio) for ratio in measurement.ratios],
                 "versions": versions(),
             }
         )
@@ -77,19 +77,19 @@ def solvers(
                     "median_ms": f"{1000 * row.median_seconds:.2f}",
                     "worst_gap": f"{row.gap:.0e}",
                     "runs": row.repeats,
-                    "time ~ n^": _exponent(growth(found.rows, row.solver, row.threads)),
+                    "time ~ n^": _exponent(growth(measurement.rows, row.solver, row.threads)),
                 }
-                for row in found.rows
+                for row in measurement.rows
             ],
             f"From problem to certified solution, {rows} rows, sigma 4",
         )
-        for ratio in found.ratios:
+        for ratio in measurement.ratios:
             console.say(
                 f"{ratio.n} x {ratio.m}, threads {ratio.threads}: {ratio.ratio:.1f} times as fast "
                 f"as the best library ({ratio.best_library})"
             )
         console.say(f"Versions: {', '.join(f'{k} {v}' for k, v in versions().items())}")
-    for remark in found.remarks:
+    for remark in measurement.remarks:
         console.remark(remark)
 
 
@@ -102,11 +102,11 @@ def batch(
     json: options.Json = False,
 ) -> None:
     """Time many answer vectors to one set of queries: one by one, and in one call."""
-    found = measure_batch(n, m, answers, threads, seed)
+    timing = measure_batch(n, m, answers, threads, seed)
     if json:
-        console.print_json(asdict(found))
+        console.print_json(asdict(timing))
     else:
-        console.print_table([{k: _shown(v) for k, v in asdict(found).items()}])
+        console.print_table([{k: _shown(v) for k, v in asdict(timing).items()}])
 
 
 def sweep(
@@ -114,14 +114,14 @@ def sweep(
     trials: Annotated[int, typer.Option(help="Trials to run on each.", min=3)] = 1400,
     json: options.Json = False,
 ) -> None:
-    """Time a sweep on several numbers of cores: throughput, overhead a trial, cost of many."""
+    """Time a sweep on several numbers of cores: throughput, overhead per trial, total cost."""
     counts = [options.whole_from(part, "--jobs") for part in jobs.split(",")]
     with console.progress("bench sweep") as report:
-        found = [asdict(row) for row in measure_scaling(counts, trials=trials, progress=report)]
+        rows = [asdict(row) for row in measure_scaling(counts, trials=trials, progress=report)]
     if json:
-        console.print_json({"rows": found})
+        console.print_json({"rows": rows})
     else:
-        console.print_table([{k: _shown(v) for k, v in row.items()} for row in found])
+        console.print_table([{k: _shown(v) for k, v in row.items()} for row in rows])
 
 
 def first_call(json: options.Json = False) -> None:
@@ -144,12 +144,12 @@ def diffix(
     json: options.Json = False,
 ) -> None:
     """Time the rebuilt Diffix: the attack on a bank, and questions over many rows."""
-    found = [measure_attack(primes)]
+    timings = [measure_attack(primes)]
     if rows:
         with console.progress("bench diffix") as report:
-            found += measure_many(rows, threads, report)
+            timings += measure_many(rows, threads, report)
     if json:
-        console.print_json({"rows": [asdict(row) for row in found]})
+        console.print_json({"rows": [asdict(row) for row in timings]})
         return
     console.print_table(
         [
@@ -161,7 +161,7 @@ def diffix(
                 "peak GiB": f"{row.peak_gib:.2f}",
                 "question": row.question,
             }
-            for row in found
+            for row in timings
         ]
     )
 
@@ -174,22 +174,22 @@ def serve(
     """Time digit queries through the server, in process, and on a plain PostgreSQL."""
     counts = [options.whole_from(part, "--connections") for part in connections.split(",")]
     with console.progress("bench serve") as report:
-        found = measure_serving(queries, counts, report)
+        rows = measure_serving(queries, counts, report)
     if json:
-        console.print_json({"rows": [asdict(row) for row in found]})
+        console.print_json({"rows": [asdict(row) for row in rows]})
         return
     console.print_table(
         [
             {
                 "system": row.system,
                 "connections": row.connections,
-                "queries a second": f"{row.a_second:.0f}",
+                "queries per second": f"{row.per_second:.0f}",
                 "p50, ms": f"{1000 * row.p50:.2f}",
                 "p99, ms": f"{1000 * row.p99:.2f}",
             }
-            for row in found
+            for row in rows
         ],
-        f"{found[0].queries} digit queries on 827 rows",
+        f"{rows[0].queries} digit queries on 827 rows",
     )
 
 

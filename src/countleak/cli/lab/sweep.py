@@ -35,7 +35,7 @@ def sweep(
         str | None, typer.Option(help="dmt, dini-vertex, dini-centre, dmt-integer (or several).")
     ] = None,
     multiplier: Annotated[str | None, typer.Option(help="DiNi's B, a list like 2.5,3.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials a cell (10).", min=1)] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials per cell (10).", min=1)] = None,
     out: options.RunFolder = Path("runs"),
     jobs: options.Jobs = -1,
     cluster: options.Cluster = None,
@@ -62,8 +62,8 @@ def sweep(
         raise InputError("the grid is a single point; give several values of one field at least")
     require_drawing()
     with console.progress(planned.name) as report:
-        found = Runner(out, jobs, cluster).run(planned.trials(), Setting(seed), report)
-    records = [cell.record() for cell in cells(found, planned.axes)]
+        results = Runner(out, jobs, cluster).run(planned.trials(), Setting(seed), report)
+    records = [cell.record() for cell in cells(results, planned.axes)]
     figure = _draw(planned, records, out / "figures")
     if json:
         console.print_json({"rows": records, "figure": str(figure) if figure else None})

@@ -1,10 +1,11 @@
 """The narrow seam to a database: a table, a dialect, and rows for SQL that ``render`` wrote."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from countleak.diffix.salt import Salt
-from countleak.diffix.sql.render import Dialect
+from countleak.diffix.sql.render import Dialect, quote
 from countleak.diffix.sql.statement import Kind, Table
 from countleak.errors import InputError
 
@@ -33,8 +34,19 @@ class Database(Protocol):
         ...
 
 
-def kind_of(type_name: str) -> Kind:
-    """The kind of a column of that SQL type."""
+def declare(name: str, user: str, types: Mapping[str, str]) -> Table:
+    """A table of columns by their SQL types; SQL must be able to tell their names apart."""
+    if user not in types:
+        raise InputError(
+            f"table {name} has no column {user!r} to name the user of a row; it has "
+            f"{', '.join(types)}"
+        )
+    if len({column.lower() for column in types}) < len(types):
+        raise InputError(f"table {name}: two columns differ in case only; rename one")
+    return Table(name, user, {column: _kind(type_name) for column, type_name in types.items()})
+
+
+def _kind(type_name: str) -> Kind:
     name = type_name.upper().split("(")[0].strip()
     if name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"):
         return Kind.WHOLE
@@ -46,26 +58,20 @@ def kind_of(type_name: str) -> Kind:
     return Kind.TEXT
 
 
-def check_columns(name: str, user: str, columns: dict[str, Kind]) -> None:
-    """Refuse a table without the user column, or with names SQL could not tell apart."""
-    if user not in columns:
-        raise InputError(
-            f"table {name} has no column {user!r} to name the user of a row; it has "
-            f"{', '.join(columns)}"
+def with_statistics(table: Table, first_row: Callable[[str], Sequence[Any]]) -> Table:
+    """The table with what its rows say about its columns; ``first_row`` runs a query."""
+    single, isolating = set(), {table.user}
+    user = quote(table.user)
+    for name in table.columns:
+        column = quote(name)
+        # Rows with a value, distinct values, and values that belong to one user only.
+        rows, values, of_one_user = first_row(
+            "SELECT sum(n), count(*), sum(CASE WHEN u = 1 THEN 1 ELSE 0 END) FROM ("
+            f"SELECT {column} AS v, count(*) AS n, count(DISTINCT {user}) AS u "
+            f"FROM {quote(table.name)} WHERE {column} IS NOT NULL GROUP BY {column}) AS s"
         )
-    if len({column.lower() for column in columns}) < len(columns):
-        raise InputError(f"table {name}: two columns differ in case only; rename one")
-
-
-def statistics_query(name: str, user: str, column: str) -> str:
-    """Rows with a value, distinct values, and values that belong to one user only."""
-    return (
-        f"SELECT sum(n), count(*), sum(CASE WHEN u = 1 THEN 1 ELSE 0 END) FROM ("
-        f"SELECT {column} AS v, count(*) AS n, count(DISTINCT {user}) AS u FROM {name} "
-        f"WHERE {column} IS NOT NULL GROUP BY {column}) AS s"
-    )
-
-
-def is_isolating(values: int, of_one_user: int) -> bool:
-    """Whether most values of a column single out a user."""
-    return of_one_user / (values + 1) > ISOLATING
+        if rows is not None and rows == values:
+            single.add(name)
+        if int(of_one_user or 0) / (int(values) + 1) > ISOLATING:
+            isolating.add(name)
+    return replace(table, single=frozenset(single), isolating=frozenset(isolating))

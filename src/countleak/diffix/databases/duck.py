@@ -6,7 +6,7 @@ to anything outside is turned off and the configuration locked, before any quest
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -14,12 +14,7 @@ from typing import Any, Self
 import duckdb
 import numpy as np
 
-from countleak.diffix.databases.database import (
-    check_columns,
-    is_isolating,
-    kind_of,
-    statistics_query,
-)
+from countleak.diffix.databases.database import declare, with_statistics
 from countleak.diffix.salt import Salt
 from countleak.diffix.sql.render import Dialect, quote, write_text
 from countleak.diffix.sql.statement import Column, Kind, Table
@@ -60,7 +55,7 @@ class Duck:
         self._connection = connection
         self._salt = salt
         self._prepared: dict[str, str] = {}
-        self._made = count()
+        self._numbers = count()
 
     @classmethod
     def of_columns(
@@ -112,14 +107,13 @@ class Duck:
         connection = duckdb.connect(":memory:", config={"threads": threads})
         source(connection)
         described = connection.execute(f"DESCRIBE SELECT * FROM {SOURCE}").fetchall()
-        kinds = {str(row[0]): kind_of(str(row[1])) for row in described}
-        check_columns(table, user, kinds)
-        made = Table(table, user, kinds)
+        declared = declare(table, user, {str(row[0]): str(row[1]) for row in described})
+        kinds = declared.columns
         columns = [Column(name, kind) for name, kind in kinds.items()]
         hashes = [(column, "value") for column in columns] + [(Column(user, kinds[user]), "user")]
         selected = [quote(name) for name in kinds]
         selected += [
-            f"{hash_in_sql(column, salt.value_key(made, column, role))} AS "
+            f"{hash_in_sql(column, salt.value_key(declared, column, role))} AS "
             f"{quote(hash_column(column.name, role))}"
             for column, role in hashes
         ]
@@ -134,7 +128,8 @@ class Duck:
             connection.execute("PRAGMA disable_optimizer")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        return cls(connection, _with_statistics(connection, made), salt)
+        known = with_statistics(declared, lambda query: connection.execute(query).fetchall()[0])
+        return cls(connection, known, salt)
 
     def dialect(self, salt: Salt) -> Dialect:
         if salt != self._salt:
@@ -156,7 +151,7 @@ class Duck:
         """The name under which a statement is prepared."""
         name = self._prepared.pop(text, None)
         if name is None:
-            name = f"prepared_{next(self._made)}"
+            name = f"prepared_{next(self._numbers)}"
             self._connection.execute(f"PREPARE {name} AS {text}")
         self._prepared[text] = name
         if len(self._prepared) > PREPARED:
@@ -197,15 +192,3 @@ def _forget_source(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
     return int(connection.execute(f"SELECT count(*) FROM {quote(table)}").fetchall()[0][0])
-
-
-def _with_statistics(connection: duckdb.DuckDBPyConnection, table: Table) -> Table:
-    single, isolating = set(), {table.user}
-    for name in table.columns:
-        query = statistics_query(quote(table.name), quote(table.user), quote(name))
-        rows, values, of_one = connection.execute(query).fetchall()[0]
-        if rows is not None and rows == values:
-            single.add(name)
-        if is_isolating(int(values), int(of_one or 0)):
-            isolating.add(name)
-    return replace(table, single=frozenset(single), isolating=frozenset(isolating))

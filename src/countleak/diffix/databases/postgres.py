@@ -2,15 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from countleak.diffix.databases.database import (
-    check_columns,
-    is_isolating,
-    kind_of,
-    statistics_query,
-)
+from countleak.diffix.databases.database import declare, with_statistics
 from countleak.diffix.salt import Salt
 from countleak.diffix.sql.render import Dialect, quote, write_text
 from countleak.diffix.sql.statement import Column, Kind, Table
@@ -100,23 +95,12 @@ def connect(url: str, *, table: str, user: str, seconds: int = SECONDS) -> Itera
 
 
 def _described(connection: "psycopg.Connection[Any]", table: str, user: str) -> Table:
-    found = connection.execute(
+    columns = connection.execute(
         "SELECT column_name, data_type FROM information_schema.columns "
         "WHERE table_schema = 'public' AND table_name = %s ORDER BY ordinal_position",
         [table],
     ).fetchall()
-    if not found:
+    if not columns:
         raise InputError(f"there is no table {table!r} in the schema public of that database")
-    kinds = {str(name): kind_of(str(type_name)) for name, type_name in found}
-    check_columns(table, user, kinds)
-    made = Table(table, user, kinds)
-    single, isolating = set(), {user}
-    for name in kinds:
-        query = statistics_query(quote(table), quote(user), quote(name))
-        row = connection.execute(query.encode()).fetchone()
-        rows, values, of_one = row or (None, 0, 0)
-        if rows is not None and rows == values:
-            single.add(name)
-        if is_isolating(int(values), int(of_one or 0)):
-            isolating.add(name)
-    return replace(made, single=frozenset(single), isolating=frozenset(isolating))
+    declared = declare(table, user, {str(name): str(type_name) for name, type_name in columns})
+    return with_statistics(declared, lambda query: connection.execute(query.encode()).fetchall()[0])

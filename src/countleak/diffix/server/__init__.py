@@ -1,15 +1,17 @@
 """Diffix on the wire: the rebuilt query system behind PostgreSQL's protocol and REST.
 
-``configuration``  what is served to whom, from a TOML file or as a demo
-``running``        listeners opened, served and closed; ``limits`` on all of it
-``wire``           a PostgreSQL connection: start-up, proof, cancelling; ``frames`` its messages
-``portals``        simple and extended queries
-``session``        what a statement does: ``statements`` tell its kind, ``settings`` hold SET
-``parameters``     values put into a statement; ``values`` as the wire writes them
-``catalogue``      what clients look up about tables: ``lookups`` rewritten, for ``system`` tables
-                   and their ``entries``
-``rest``           queries over HTTP; ``doors`` before it
+A query over PostgreSQL's protocol goes ``connection``, ``session``, ``diffix.engine`` and back.
+
+``wire``           connections accepted, logged in, cancelled and closed
+``connection``     a client's messages, and simple queries; ``extended`` the prepared ones
+``session``        a served database, its thread and log, and what a client's statements do
+``control``        transactions and settings; ``parameters`` values from clients
+``results``        what goes back, in PostgreSQL's types; ``errors`` its states
+``pg_catalog``     what clients look up about the tables
+``rest``           queries over HTTP; ``request_guard`` before it
 ``users``          who may ask, and how they prove it
-``databases``      engines in their thread, with a line in the log a question
-``failures``       what a client is told
+``options``        where a server listens, and its limits
+``server``         listeners opened, served and closed
+``configuration``  what is served to whom, from a TOML file or as a demo
+``background``     a server in a process of its own, for as long as it is needed
 """

@@ -2,11 +2,11 @@
 
 import os
 import re
-import stat
 import tomllib
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import fields
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -18,34 +18,35 @@ from countleak.diffix.databases.duck import Duck
 from countleak.diffix.databases.postgres import connect
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
-from countleak.diffix.salt import Salt, keep_salt, read_salt
-from countleak.diffix.server.databases import Served
-from countleak.diffix.server.limits import Limits
-from countleak.diffix.server.running import Listening, Server
+from countleak.diffix.salt import Salt, keep_salt, read_private, read_salt
+from countleak.diffix.server.background import DATABASE, TABLE, USER
+from countleak.diffix.server.options import Limits, Listening
+from countleak.diffix.server.server import Server
+from countleak.diffix.server.session import Served
 from countleak.diffix.server.users import User, Users, Verifier, hash_token
 from countleak.errors import InputError
 from countleak.files import read_text
 
+RELEASE = "18.1"
 EXAMPLE = "see docs/server.md for an example"
 
 
 def demo(
-    columns: Mapping[str, NDArray[Any]], user: str, listening: Listening, salt: Salt
+    columns: Mapping[str, NDArray[Any]], user: str, listening: Listening, salt_path: Path
 ) -> Server:
-    """These columns as database ``bank``, table ``loans``, for ``analyst``, who is trusted."""
-    limits = Limits()
-    database = Duck.of_columns(columns, salt, table="loans", user=user)
-    engine = Engine(database, release_of("18.1"), salt)
-    users = Users({"analyst": User("analyst", trusted=True)})
-    return Server([Served("bank", [engine], limits, users.by_name)], users, listening, limits)
+    """A server of these columns for one user, who is trusted; the noise is that of 18.1."""
+    salt, limits = read_salt(salt_path), Limits()
+    database = Duck.of_columns(columns, salt, table=TABLE, user=user)
+    engine = Engine(database, release_of(RELEASE), salt)
+    users = Users({USER: User(USER, trusted=True)})
+    served = [Served(DATABASE, [engine], limits, users.by_name)]
+    return Server(served, users, listening, limits, partial(keep_salt, salt_path, salt))
 
 
-def from_file(
-    stack: ExitStack, path: Path, changed: Mapping[str, Any], allow_remote: bool = False
-) -> Server:
+def from_file(stack: ExitStack, path: Path, changed: Mapping[str, Any]) -> Server:
     """The server that a TOML file describes; ``changed`` are fields of its listeners.
 
-    Its salt is made where there is none, once everything else has been found in order.
+    Its salt is made where there is none, and kept once the server listens.
     """
     try:
         content = tomllib.loads(read_text(path))
@@ -53,10 +54,7 @@ def from_file(
         raise InputError(f"{path}: not TOML ({error}); {EXAMPLE}") from None
     reader = _Reader(path)
     try:
-        server, salt_path, salt = reader.server(stack, content, changed)
-        server.listening.check(server.users, allow_remote)
-        keep_salt(salt_path, salt)
-        return server
+        return reader.server(stack, content, changed)
     except InputError as error:
         text = str(error)
         raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
@@ -70,27 +68,27 @@ class _Reader:
 
     def server(
         self, stack: ExitStack, content: dict[str, Any], changed: Mapping[str, Any]
-    ) -> tuple[Server, Path, Salt]:
+    ) -> Server:
         limits = Limits(**self._known(Limits, content.pop("limits", {}), "limits"))
         given = self._known(Listening, content.pop("listen", {}), "listen")
         for name in ("certificate", "key"):
             if name in given:
                 given[name] = self._folder / str(given[name])
         listening = Listening(**{**given, **changed})
-        release = release_of(str(content.pop("release", "18.1")))
+        release = release_of(str(content.pop("release", RELEASE)))
         salt_path = self._folder / str(content.pop("salt_file", "salt"))
         salt = read_salt(salt_path)
         described = self._tables(content, "users")
-        users = Users({name: self._user(name, said) for name, said in described.items()})
+        users = Users({name: self._user(name, entry) for name, entry in described.items()})
         served = []
-        for name, said in self._tables(content, "databases").items():
+        for name, entry in self._tables(content, "databases").items():
             engines = [
                 Engine(database, release, salt)
-                for database in self._databases(stack, name, said, salt, limits)
+                for database in self._databases(stack, name, entry, salt, limits)
             ]
             served.append(Served(name, engines, limits, users.by_name))
         if content:
-            raise InputError(f"{next(iter(content))!r} means nothing; {EXAMPLE}")
+            raise InputError(f"unknown key {next(iter(content))!r}; {EXAMPLE}")
         if not served:
             raise InputError(f"declares no database; {EXAMPLE}")
         if not users.by_name:
@@ -98,13 +96,14 @@ class _Reader:
         for user in users.by_name.values():
             for name in user.databases - {one.name for one in served}:
                 raise InputError(f"user {user.name}: there is no database {name!r}")
-        return Server(served, users, listening, limits), salt_path, salt
+        keep = partial(keep_salt, salt_path, salt)
+        return Server(served, users, listening, limits, keep)
 
     def _tables(self, content: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
-        found = content.pop(name, {})
-        if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
+        tables = content.pop(name, {})
+        if not isinstance(tables, dict) or not all(isinstance(v, dict) for v in tables.values()):
             raise InputError(f"[{name}.NAME] must be a table; {EXAMPLE}")
-        return found
+        return tables
 
     def _known(self, kind: type, given: Any, where: str) -> dict[str, Any]:
         """The fields of ``kind`` that a table of the file gives, of their types."""
@@ -113,7 +112,7 @@ class _Reader:
         known = {field.name: field.default for field in fields(kind)}
         for name, value in given.items():
             if name not in known:
-                raise InputError(f"{where}: {name!r} means nothing; choose {', '.join(known)}")
+                raise InputError(f"{where}: unknown key {name!r}; choose {', '.join(known)}")
             wanted = str if name in ("host", "certificate", "key") else (int, float)
             if not isinstance(value, wanted) or isinstance(value, bool):
                 raise InputError(f"{where}: {name} is {value!r}, expected another type")
@@ -121,27 +120,27 @@ class _Reader:
                 raise InputError(f"{where}: {name} is {value!r}, expected a whole number")
         return dict(given)
 
-    def _user(self, name: str, said: dict[str, Any]) -> User:
+    def _user(self, name: str, entry: dict[str, Any]) -> User:
         where = f"user {name}"
-        trusted = said.pop("trust", False)
-        databases = said.pop("databases", [])
+        trusted = entry.pop("trust", False)
+        databases = entry.pop("databases", [])
         if not isinstance(databases, list) or not isinstance(trusted, bool):
             raise InputError(f"{where}: databases is a list of names, and trust true or false")
         verifier = None
-        if "verifier" in said:
-            verifier = Verifier.parse(str(said.pop("verifier")))
-        elif password := self._secret(said, "password", where):
+        if "verifier" in entry:
+            verifier = Verifier.parse(str(entry.pop("verifier")))
+        elif password := self._secret(entry, "password", where):
             verifier = Verifier.of_password(password)
         tokens = []
-        if "token_sha256" in said:
-            hashed = str(said.pop("token_sha256"))
+        if "token_sha256" in entry:
+            hashed = str(entry.pop("token_sha256"))
             if not re.fullmatch("[0-9a-f]{64}", hashed):
                 raise InputError(f"{where}: token_sha256 is 64 hexadecimal digits, in lower case")
             tokens.append(bytes.fromhex(hashed))
-        if token := self._secret(said, "token", where):
+        if token := self._secret(entry, "token", where):
             tokens.append(hash_token(token))
-        if said:
-            raise InputError(f"{where}: {next(iter(said))!r} means nothing; {EXAMPLE}")
+        if entry:
+            raise InputError(f"{where}: unknown key {next(iter(entry))!r}; {EXAMPLE}")
         if trusted and (verifier is not None or tokens):
             raise InputError(f"{where}: is trusted and has a password or a token; choose one")
         if not trusted and verifier is None and not tokens:
@@ -151,37 +150,35 @@ class _Reader:
             )
         return User(name, verifier, tuple(tokens), frozenset(map(str, databases)), trusted)
 
-    def _secret(self, said: dict[str, Any], name: str, where: str) -> str | None:
+    def _secret(self, entry: dict[str, Any], name: str, where: str) -> str | None:
         """A password or token from the environment or a file, never from the file of settings."""
-        if name in said:
+        if name in entry:
             raise InputError(
-                f"{where}: a {name} does not stand in this file; use {name}_env or {name}_file"
+                f"{where}: a {name} is not written in this file; use {name}_env or {name}_file"
             )
-        if f"{name}_env" in said:
-            variable = str(said.pop(f"{name}_env"))
+        if f"{name}_env" in entry:
+            variable = str(entry.pop(f"{name}_env"))
             if not os.environ.get(variable):
                 raise InputError(f"{where}: the environment has no {variable}")
             return os.environ[variable]
-        if f"{name}_file" in said:
-            path = self._folder / str(said.pop(f"{name}_file"))
+        if f"{name}_file" in entry:
+            path = self._folder / str(entry.pop(f"{name}_file"))
             if not path.is_file():
                 raise InputError(f"{path}: no such file; it should hold the {name} of {where}")
-            if stat.S_IMODE(path.stat().st_mode) & 0o077:
-                raise InputError(f"{path}: others may read this {name}; run: chmod 600 {path}")
-            return path.read_text(encoding="utf-8").strip() or None
+            return read_private(path, name).decode().strip() or None
         return None
 
     def _databases(
-        self, stack: ExitStack, name: str, said: dict[str, Any], salt: Salt, limits: Limits
+        self, stack: ExitStack, name: str, entry: dict[str, Any], salt: Salt, limits: Limits
     ) -> list[Database]:
-        """A database a table that is declared with its user column."""
+        """One database per table that is declared with its user column."""
         where = f"database {name}"
-        tables = said.pop("tables", None)
+        tables = entry.pop("tables", None)
         if not isinstance(tables, dict) or not tables:
             raise InputError(f'{where}: declare tables = {{ loans = "client_id" }}: name, user id')
-        file, url = said.pop("file", None), self._url(said, where)
-        if said:
-            raise InputError(f"{where}: {next(iter(said))!r} means nothing; {EXAMPLE}")
+        file, url = entry.pop("file", None), self._url(entry, where)
+        if entry:
+            raise InputError(f"{where}: unknown key {next(iter(entry))!r}; {EXAMPLE}")
         if (file is None) == (url is None):
             raise InputError(f"{where}: name a file, or a url or url_env")
         if url is not None:
@@ -199,10 +196,10 @@ class _Reader:
             for table, user in tables.items()
         ]
 
-    def _url(self, said: dict[str, Any], where: str) -> str | None:
-        if "url_env" in said:
-            variable = str(said.pop("url_env"))
+    def _url(self, entry: dict[str, Any], where: str) -> str | None:
+        if "url_env" in entry:
+            variable = str(entry.pop("url_env"))
             if not os.environ.get(variable):
                 raise InputError(f"{where}: the environment has no {variable}")
             return os.environ[variable]
-        return str(said.pop("url")) if "url" in said else None
+        return str(entry.pop("url")) if "url" in entry else None

@@ -1,41 +1,42 @@
-"""Parameters of a statement: which type each has, and their values put in as literals.
+"""Parameters of a statement: their types, their values from the wire, and values put in.
 
-Values enter as nodes of the parsed tree, and the tree is then written out as SQL: a value cannot
-become anything but a value.
+Values enter as nodes of the parsed tree: a value cannot become anything but a value.
 """
 
-from collections.abc import Sequence
-from decimal import Decimal
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
-from countleak.diffix.server.failures import BAD_VALUE, Failure
-from countleak.diffix.server.values import FLOAT8, INT8, TEXT, Parameter, Type
+from countleak.diffix.server.errors import BAD_VALUE, REFUSED, Failure
+from countleak.diffix.server.results import BINARY_FORMAT, FLOAT8, INT8, TEXT, Type
 from countleak.diffix.sql.statement import Kind, Table
 
-MOST = 10_000
+LARGEST_EXPONENT = 400
+MOST_PARAMETERS = 10_000
+Parameter = int | Decimal | bool | str | None
 OF_KIND = {Kind.WHOLE: INT8, Kind.NUMBER: FLOAT8, Kind.TEXT: TEXT}
 _COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
 
 
-def numbers_of(tree: exp.Expression) -> list[tuple[exp.Parameter, int]]:
+def numbers_of(tree: exp.Expr) -> list[tuple[exp.Parameter, int]]:
     """The parameters of a tree, each with its number, which counts from 1."""
-    found = []
+    numbered = []
     for node in tree.find_all(exp.Parameter):
-        name = node.this.name if isinstance(node.this, exp.Expression) else ""
-        if not name.isdigit() or not 1 <= int(name) <= MOST:
+        name = node.this.name if isinstance(node.this, exp.Expr) else ""
+        if not name.isdigit() or not 1 <= int(name) <= MOST_PARAMETERS:
             raise Failure(BAD_VALUE, "A parameter is written $1, $2, ...")
-        found.append((node, int(name)))
-    return found
+        numbered.append((node, int(name)))
+    return numbered
 
 
-def types_of(tree: exp.Expression, given: Sequence[int], table: Table | None) -> tuple[int, ...]:
+def types_of(tree: exp.Expr, given: Sequence[int], table: Table | None) -> tuple[int, ...]:
     """The type of each parameter: as given, or as what it is compared with."""
     inferred: dict[int, Type] = {}
     for node, number in numbers_of(tree):
-        found = _inferred(node, table)
         if number not in inferred or inferred[number] is FLOAT8:
-            inferred[number] = found
+            inferred[number] = _inferred(node, table)
     count = max([len(given), *inferred])
     oids = [*given, *[0] * (count - len(given))]
     return tuple(
@@ -45,7 +46,7 @@ def types_of(tree: exp.Expression, given: Sequence[int], table: Table | None) ->
     )
 
 
-def _inferred(node: exp.Expression, table: Table | None) -> Type:
+def _inferred(node: exp.Expr, table: Table | None) -> Type:
     """The type of what a parameter is compared with."""
     above = node.parent
     if isinstance(above, exp.Cast):
@@ -72,9 +73,7 @@ def _of_cast(cast: exp.Cast) -> Type:
     return FLOAT8 if cast.is_type(*exp.DataType.NUMERIC_TYPES) else TEXT
 
 
-def put_in(
-    tree: exp.Expression, values: Sequence[Parameter], *, casts: bool = False
-) -> exp.Expression:
+def put_in(tree: exp.Expr, values: Sequence[Parameter], *, casts: bool = False) -> exp.Expr:
     """The tree with every parameter replaced by its value, and so a cast of one unless ``casts``.
 
     Diffix knows no casts; drivers write them around parameters to tell their types.
@@ -88,7 +87,7 @@ def put_in(
     return copied
 
 
-def _literal(value: Parameter) -> exp.Expression:
+def _literal(value: Parameter) -> exp.Expr:
     match value:
         case None:
             return exp.null()
@@ -99,3 +98,68 @@ def _literal(value: Parameter) -> exp.Expression:
         case int() | Decimal():
             literal = exp.Literal.number(format(Decimal(value).copy_abs(), "f"))
             return exp.Neg(this=literal) if value < 0 else literal
+
+
+def read_value(raw: bytes | None, oid: int, format: int) -> Parameter:
+    """The value of a parameter of type ``oid`` that came as text or binary."""
+    if raw is None:
+        return None
+    if oid not in _READERS:
+        raise Failure(REFUSED, f"Parameters of type {oid} are not read; send text or a number.")
+    from_text, from_binary = _READERS[oid]
+    try:
+        return from_binary(raw) if format == BINARY_FORMAT else from_text(raw.decode())
+    except (ValueError, struct.error, InvalidOperation):
+        raise Failure(BAD_VALUE, "A parameter cannot be read as a value of its type.") from None
+
+
+def _number(text: str) -> Decimal:
+    number = Decimal(text.strip())
+    exponent = number.as_tuple().exponent
+    # Written out, a number has as many digits as its exponent says.
+    if not isinstance(exponent, int) or abs(exponent) > LARGEST_EXPONENT:
+        raise ValueError("not a number")
+    return number
+
+
+def _whole(size: str) -> Callable[[bytes], Parameter]:
+    return lambda raw: int(struct.unpack(size, raw)[0])
+
+
+def _float(size: str) -> Callable[[bytes], Parameter]:
+    return lambda raw: _number(repr(struct.unpack(size, raw)[0]))
+
+
+def _bool(text: str) -> bool:
+    if text.lower() in ("t", "true", "1", "on", "yes"):
+        return True
+    if text.lower() in ("f", "false", "0", "off", "no"):
+        return False
+    raise ValueError("not a boolean")
+
+
+def _numeric(raw: bytes) -> Decimal:
+    """A binary numeric: digits to the base 10,000, the weight of the first, sign and scale."""
+    count, weight, sign, _ = struct.unpack_from("!HhHH", raw)
+    if sign not in (0x0000, 0x4000):
+        raise ValueError("not a number")
+    digits = "".join(f"{digit:04}" for digit in struct.unpack(f"!{count}H", raw[8:]))
+    return _number(f"{'-' if sign else ''}{digits or 0}e{4 * (weight + 1 - count)}")
+
+
+_TEXTS: tuple[Callable[[str], Parameter], Callable[[bytes], Parameter]] = (
+    lambda text: text,
+    bytes.decode,
+)
+_READERS: dict[int, tuple[Callable[[str], Parameter], Callable[[bytes], Parameter]]] = {
+    16: (_bool, lambda raw: bool(struct.unpack("!?", raw)[0])),
+    20: (int, _whole("!q")),
+    21: (int, _whole("!h")),
+    23: (int, _whole("!i")),
+    26: (int, _whole("!I")),
+    700: (_number, _float("!f")),
+    701: (_number, _float("!d")),
+    1700: (_number, _numeric),
+    # "char", name, text, unknown, bpchar, varchar
+    **dict.fromkeys((18, 19, 25, 705, 1042, 1043), _TEXTS),
+}

@@ -1,7 +1,6 @@
-"""The REST interface: a query is handed in, and its answer fetched by its id."""
+"""The REST interface: a query is submitted, and its answer fetched by its id."""
 
 import asyncio
-import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -9,22 +8,21 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Path, Query, Request
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 
 from countleak.diffix.engine import Answer
-from countleak.diffix.server.databases import Served
-from countleak.diffix.server.limits import Limits
-from countleak.diffix.server.statements import Question, read
+from countleak.diffix.server.options import Limits
+from countleak.diffix.server.session import Question, Served, Session
 from countleak.diffix.server.users import User, Users
 from countleak.errors import Refused, TargetError
 
-log = logging.getLogger(__name__)
 TEXT_PATTERN = r"^[^\x00]*$"
+LONGEST_WAIT = 30
 
 
-class Asked(BaseModel):
+class SubmittedQuery(BaseModel):
     """A statement, and the database it is about."""
 
     statement: Annotated[str, Field(min_length=1, pattern=TEXT_PATTERN)]
@@ -32,9 +30,9 @@ class Asked(BaseModel):
 
 
 class Submission(BaseModel):
-    """What is handed in."""
+    """What is submitted."""
 
-    query: Asked
+    query: SubmittedQuery
 
 
 class Accepted(BaseModel):
@@ -65,7 +63,7 @@ class Outcome(BaseModel):
     notices: list[str] = []
 
 
-class Found(BaseModel):
+class OutcomeReply(BaseModel):
     """A query, as the vendor wrapped it."""
 
     query: Outcome
@@ -90,50 +88,19 @@ class Problem(BaseModel):
     detail: str
 
 
-@dataclass
-class Kept:
-    """A query that was handed in, while it runs and for a while after."""
+class _Kept:
+    """A query that was submitted, while it runs and for a while after."""
 
-    user: str
-    outcome: Outcome
-    task: "asyncio.Task[None] | None" = field(default=None, repr=False)
+    def __init__(self, user: str, outcome: Outcome):
+        self.user = user
+        self.outcome = outcome
+        self.task: asyncio.Task[None] | None = None
 
-
-def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> FastAPI:
-    """The REST interface over those databases, for those users."""
-    app = FastAPI(
-        title="countleak",
-        version=version("countleak"),
-        description="Diffix, rebuilt: counts with noise. Hand a query in, fetch its answer by id.",
-    )
-    kept: OrderedDict[str, Kept] = OrderedDict()
-
-    def authenticated(
-        auth_token: Annotated[str | None, Header(description="The user's token.")] = None,
-    ) -> User:
-        user = users.of_token(auth_token)
-        if user is None:
-            raise HTTPException(401, "Send the header auth-token with a token that is known.")
-        return user
-
-    Authenticated = Annotated[User, Depends(authenticated)]
-    QueryId = Annotated[str, Path(max_length=64, description="As the hand-in answered it.")]
-
-    def find(user: User, query_id: str) -> Kept:
-        found = kept.get(query_id)
-        if found is None or found.user != user.name:
-            raise HTTPException(404, "There is no such query; the oldest ones are forgotten.")
-        return found
-
-    async def work(served: Served, user: User, outcome: Outcome) -> None:
-        def ask() -> Answer:
-            statement = read(outcome.statement, served.engines)
-            if not isinstance(statement, Question):
-                raise Refused("Only SELECT statements over one table are answered.")
-            return served.ask(statement.engine, user.name, outcome.statement)
-
+    async def run(self, served: Served) -> None:
+        """Fill in the outcome."""
+        outcome = self.outcome
         try:
-            answer = await served.run(ask)
+            answer = await served.run(_ask, served, self.user, outcome.statement)
         except TargetError as error:
             outcome.state, outcome.error = "error", str(error)
         except asyncio.CancelledError:
@@ -148,112 +115,157 @@ def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> F
             outcome.notices = list(answer.notices)
         outcome.completed = True
 
-    @app.get("/", include_in_schema=False)
-    async def front() -> RedirectResponse:
-        """Lead a browser to the page that describes the interface."""
-        return RedirectResponse("/docs")
 
-    @app.get("/api/health", tags=["server"])
-    async def health() -> dict[str, str]:
-        """Say that the server answers."""
-        return {"status": "ok", "version": version("countleak")}
-
-    @app.get("/api/data_sources", tags=["queries"], responses={401: {"model": Problem}})
-    async def data_sources(user: Authenticated) -> Sources:
-        """The databases this user may ask, and their tables."""
-        return Sources(
-            data_sources=[
-                Source(
-                    name=served.name,
-                    tables={
-                        engine.database.table.name: {
-                            column: str(kind)
-                            for column, kind in engine.database.table.columns.items()
-                        }
-                        for engine in served.engines.values()
-                    },
-                )
-                for served in databases.values()
-                if user.may_ask(served.name)
-            ]
-        )
-
-    @app.post(
-        "/api/queries",
-        tags=["queries"],
-        responses={
-            400: {"model": Problem},
-            401: {"model": Problem},
-            404: {"model": Problem},
-            413: {"model": Problem},
-            415: {"model": Problem},
-            429: {"model": Problem},
-        },
-    )
-    async def submit(submission: Submission, user: Authenticated) -> Accepted:
-        """Hand a query in."""
-        asked = submission.query
-        served = databases.get(asked.data_source_name)
-        if served is None or not user.may_ask(asked.data_source_name):
-            raise HTTPException(404, "There is no data source of that name.")
-        if len(asked.statement) > limits.query_length:
-            raise HTTPException(
-                413, f"The query is too long; at most {limits.query_length} characters are read."
-            )
-        while len(kept) >= limits.queries_kept:
-            oldest = next((key for key, held in kept.items() if held.outcome.completed), None)
-            if oldest is None:
-                raise HTTPException(429, "Too many queries are running; ask again later.")
-            del kept[oldest]
-        outcome = Outcome(
-            id=secrets.token_hex(16),
-            statement=asked.statement,
-            data_source_name=asked.data_source_name,
-            state="running",
-            completed=False,
-        )
-        kept[outcome.id] = held = Kept(user.name, outcome)
-        held.task = asyncio.create_task(work(served, user, outcome))
-        return Accepted(query_id=outcome.id)
-
-    @app.get(
-        "/api/queries/{query_id}",
-        tags=["queries"],
-        responses={401: {"model": Problem}, 404: {"model": Problem}},
-    )
-    async def fetch(
-        query_id: QueryId,
-        user: Authenticated,
-        wait: Annotated[
-            float, Query(ge=0, le=30, description="Seconds to wait for the answer.")
-        ] = 0.0,
-    ) -> Found:
-        """How a query stands, and its answer once there is one."""
-        held = find(user, query_id)
-        if wait and held.task is not None:
-            await asyncio.wait([held.task], timeout=wait)
-        return Found(query=held.outcome)
-
-    @app.post(
-        "/api/queries/{query_id}/cancel",
-        tags=["queries"],
-        responses={
-            401: {"model": Problem},
-            404: {"model": Problem},
-            415: {"model": Problem},
-        },
-    )
-    async def cancel(query_id: QueryId, user: Authenticated) -> Found:
-        """Give a query up."""
-        held = find(user, query_id)
-        if held.task is not None and not held.task.done():
-            held.task.cancel()
-            await asyncio.wait([held.task])
-        return Found(query=held.outcome)
-
-    return app
+def _ask(served: Served, user: str, text: str) -> Answer:
+    prepared = Session(served, user, {}).prepare(text)
+    if prepared is None or not isinstance(prepared.statement, Question) or prepared.types:
+        raise Refused("Only SELECT statements over one table are answered.")
+    return served.ask(user, prepared.statement)
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; whatever is no number or text is written as text."""
+    """A value as JSON has it; whatever is not a number or a text is written as text."""
     return value if isinstance(value, int | float | str | bool | None) else str(value)
+
+
+@dataclass
+class _Queries:
+    """What the routes share: the databases, the users, and the latest queries by id."""
+
+    databases: Mapping[str, Served]
+    users: Users
+    limits: Limits
+    kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
+
+    def find(self, user: User, query_id: str) -> _Kept:
+        """A query of that user's."""
+        kept = self.kept.get(query_id)
+        if kept is None or kept.user != user.name:
+            raise HTTPException(404, "There is no such query; the oldest ones are forgotten.")
+        return kept
+
+    def submit(self, user: User, query: SubmittedQuery) -> str:
+        """Start a query; its id."""
+        served = self.databases.get(query.data_source_name)
+        if served is None or not user.may_ask(query.data_source_name):
+            raise HTTPException(404, "There is no data source of that name.")
+        if len(query.statement) > self.limits.query_length:
+            longest = self.limits.query_length
+            raise HTTPException(
+                413, f"The query is too long; at most {longest} characters are read."
+            )
+        self._make_room()
+        outcome = Outcome(
+            id=secrets.token_hex(16),
+            statement=query.statement,
+            data_source_name=query.data_source_name,
+            state="running",
+            completed=False,
+        )
+        self.kept[outcome.id] = kept = _Kept(user.name, outcome)
+        kept.task = asyncio.create_task(kept.run(served))
+        return outcome.id
+
+    def _make_room(self) -> None:
+        while len(self.kept) >= self.limits.queries_kept:
+            oldest = next((key for key, kept in self.kept.items() if kept.outcome.completed), None)
+            if oldest is None:
+                raise HTTPException(429, "Too many queries are running; ask again later.")
+            del self.kept[oldest]
+
+
+def _shared(request: Request) -> _Queries:
+    shared: _Queries = request.app.state.queries
+    return shared
+
+
+def _authenticated(
+    shared: Annotated[_Queries, Depends(_shared)],
+    auth_token: Annotated[str | None, Header(description="The user's token.")] = None,
+) -> User:
+    user = shared.users.of_token(auth_token)
+    if user is None:
+        raise HTTPException(401, "Send the header auth-token with a token that is known.")
+    return user
+
+
+Shared = Annotated[_Queries, Depends(_shared)]
+Authenticated = Annotated[User, Depends(_authenticated)]
+QueryId = Annotated[str, Path(max_length=64, description="As it was answered when submitted.")]
+router = APIRouter(prefix="/api")
+
+
+def _problems(*codes: int) -> dict[int | str, dict[str, Any]]:
+    return {code: {"model": Problem} for code in codes}
+
+
+@router.get("/health", tags=["server"])
+async def health() -> dict[str, str]:
+    """Say that the server answers."""
+    return {"status": "ok", "version": version("countleak")}
+
+
+@router.get("/data_sources", tags=["queries"], responses=_problems(401))
+async def data_sources(user: Authenticated, shared: Shared) -> Sources:
+    """The databases this user may ask, and their tables."""
+    return Sources(
+        data_sources=[
+            Source(
+                name=served.name,
+                tables={
+                    engine.database.table.name: {
+                        column: str(kind) for column, kind in engine.database.table.columns.items()
+                    }
+                    for engine in served.engines.values()
+                },
+            )
+            for served in shared.databases.values()
+            if user.may_ask(served.name)
+        ]
+    )
+
+
+@router.post("/queries", tags=["queries"], responses=_problems(400, 401, 404, 413, 415, 429))
+async def submit(submission: Submission, user: Authenticated, shared: Shared) -> Accepted:
+    """Submit a query."""
+    return Accepted(query_id=shared.submit(user, submission.query))
+
+
+@router.get("/queries/{query_id}", tags=["queries"], responses=_problems(401, 404))
+async def fetch(
+    query_id: QueryId,
+    user: Authenticated,
+    shared: Shared,
+    wait: Annotated[
+        float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the answer.")
+    ] = 0.0,
+) -> OutcomeReply:
+    """How a query stands, and its answer once there is one."""
+    kept = shared.find(user, query_id)
+    if wait and kept.task is not None:
+        await asyncio.wait([kept.task], timeout=wait)
+    return OutcomeReply(query=kept.outcome)
+
+
+@router.post("/queries/{query_id}/cancel", tags=["queries"], responses=_problems(401, 404, 415))
+async def cancel(query_id: QueryId, user: Authenticated, shared: Shared) -> OutcomeReply:
+    """Give a query up."""
+    kept = shared.find(user, query_id)
+    if kept.task is not None and not kept.task.done():
+        kept.task.cancel()
+        await asyncio.wait([kept.task])
+    return OutcomeReply(query=kept.outcome)
+
+
+def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> FastAPI:
+    """The REST interface over those databases, for those users."""
+    app = FastAPI(
+        title="countleak",
+        version=version("countleak"),
+        description="Diffix, rebuilt: counts with noise. Submit a query, fetch its answer by id.",
+    )
+    app.state.queries = _Queries(databases, users, limits)
+    app.include_router(router)
+    # A browser is led to the page that describes the interface.
+    app.add_route("/", lambda request: RedirectResponse("/docs"), include_in_schema=False)
+    return app

@@ -39,7 +39,7 @@ class Verifier:
 
     @classmethod
     def parse(cls, text: str) -> "Verifier":
-        """The verifier that PostgreSQL's catalogue writes ``SCRAM-SHA-256$4096:salt$key:key``."""
+        """The verifier that PostgreSQL's catalog writes ``SCRAM-SHA-256$4096:salt$key:key``."""
         match = re.fullmatch(r"SCRAM-SHA-256\$(\d{4,8}):([^$:]+)\$([^$:]+):([^$:]+)", text.strip())
         try:
             if match is None:
@@ -49,8 +49,7 @@ class Verifier:
                 raise ValueError
         except (ValueError, binascii.Error):
             raise InputError(
-                "a verifier is written SCRAM-SHA-256$4096:salt$key:key; `countleak serve "
-                "--make-verifier` makes one"
+                "a verifier is written SCRAM-SHA-256$4096:salt$key:key, as PostgreSQL stores it"
             ) from None
         return cls(salt, stored, server, int(match[1]))
 
@@ -109,13 +108,13 @@ class Users:
         """The user of a token; the trusted one where none is sent."""
         if token is None:
             return next((user for user in self.by_name.values() if user.trusted), None)
-        hashed, found = hash_token(token), None
+        hashed, owner = hash_token(token), None
         for user in self.by_name.values():
             for known in user.tokens:
                 # All are compared, each in constant time.
                 if hmac.compare_digest(known, hashed):
-                    found = user
-        return found
+                    owner = user
+        return owner
 
 
 class Exchange:

@@ -34,7 +34,7 @@ def read_conditions(tree: exp.Expression, reader: Reader) -> tuple[Condition, ..
 
 def _conjuncts(tree: exp.Expression) -> list[exp.Expression]:
     """The conditions that AND connects, however they are bracketed."""
-    found, waiting = [], [tree]
+    conjuncts, waiting = [], [tree]
     while waiting:
         node = waiting.pop()
         if type(node) is exp.And:
@@ -45,8 +45,8 @@ def _conjuncts(tree: exp.Expression) -> list[exp.Expression]:
         elif type(node) is exp.Or:
             raise Refused(OR_TEXT)
         else:
-            found.append(node)
-    return found
+            conjuncts.append(node)
+    return conjuncts
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,20 @@ class _Bound:
 
 
 def _conditions(nodes: list[exp.Expression], reader: Reader) -> tuple[Condition, ...]:
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     bounds: list[_Bound] = []
     for node in nodes:
-        made = _condition(node, reader)
-        if isinstance(made, _Bound):
-            bounds.append(made)
+        condition = _condition(node, reader)
+        if isinstance(condition, _Bound):
+            bounds.append(condition)
         else:
-            found.append(made)
-    found += _paired(bounds)
-    columns = [c.column.name for c in found if isinstance(c, Range)]
+            conditions.append(condition)
+    conditions += _paired(bounds)
+    columns = [c.column.name for c in conditions if isinstance(c, Range)]
     for name in columns:
         if columns.count(name) > 1:
             raise Refused(f"Column `{name}` has more than one range; write one.")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(conditions))
 
 
 def _paired(bounds: list[_Bound]) -> list[Condition]:
@@ -235,7 +235,7 @@ def _ranged(expression: Expression) -> Column:
 
 def _number(constant: Constant) -> Fraction:
     if isinstance(constant.value, str):
-        raise Refused(f"The bound '{constant.value[:20]}' of a range is no number.")
+        raise Refused(f"The bound '{constant.value[:20]}' of a range is not a number.")
     return constant.value
 
 

@@ -1,5 +1,12 @@
-"""Expressions of a question: columns, constants and the functions that are allowed."""
+"""Expressions of a question: columns, constants, and the functions that are allowed.
 
+Functions are written so that no row can raise an error: an error would answer a question about
+that row without any noise. Numbers are computed in doubles, by casts, so that databases agree.
+"""
+
+import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -7,46 +14,96 @@ from typing import Any
 
 from sqlglot import exp
 
-from countleak.diffix.sql.functions import (
-    FUNCTIONS,
-    LARGEST_CONSTANT,
-    MOST_EXPONENT,
-    SMALLEST_CONSTANT,
-)
-from countleak.diffix.sql.statement import (
-    Call,
-    Column,
-    Constant,
-    Expression,
-    Table,
-    count_calls,
-    uses_constant,
-)
+from countleak.diffix.sql.statement import Call, Column, Constant, Expression, Kind, Table
 from countleak.errors import Refused
 
 MOST_CALLS = 5
 DEEPEST = 12
+LONGEST_TEXT = 1000
+LAST_POSITION = 1000
+MOST_EXPONENT = 4
+# Constants between these, or 0, keep products and quotients of doubles inside their range.
+SMALLEST_CONSTANT, LARGEST_CONSTANT = 1e-15, 1e15
+# A result that could pass SAFE has its operands cut off at LARGE; its fourth power is no more.
+SAFE, LARGE = 1e300, 1e60
+ZERO, HALF = "CAST(0 AS DOUBLE PRECISION)", "CAST(0.5 AS DOUBLE PRECISION)"
 
-# How sqlglot calls what we call by the key's name, and the arguments it reads in order.
-NODES: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {
-    exp.Add: ("+", ("this", "expression")),
-    exp.Sub: ("-", ("this", "expression")),
-    exp.Mul: ("*", ("this", "expression")),
-    exp.Div: ("/", ("this", "expression")),
-    exp.Pow: ("pow", ("this", "expression")),
-    exp.Sqrt: ("sqrt", ("this",)),
-    exp.Abs: ("abs", ("this",)),
-    exp.Floor: ("floor", ("this",)),
-    exp.Ceil: ("ceil", ("this",)),
-    exp.Round: ("round", ("this",)),
-    exp.Trunc: ("trunc", ("this",)),
-    exp.Length: ("length", ("this",)),
-    exp.Lower: ("lower", ("this",)),
-    exp.Upper: ("upper", ("this",)),
-    exp.Left: ("left", ("this", "expression")),
-    exp.Right: ("right", ("this", "expression")),
-    exp.Substring: ("substring", ("this", "start", "length")),
+
+@dataclass(frozen=True)
+class Function:
+    """A function: ``node`` is sqlglot's class for it, with the names of its arguments.
+
+    It ``takes`` kinds of arguments, of which those in ``fixed`` must be constants, and ``gives``
+    a kind; ``sql`` is how we write it. ``size`` is the largest magnitude of the result, given
+    those of the arguments.
+    """
+
+    node: type[exp.Expression] | None
+    names: tuple[str, ...]
+    takes: tuple[Kind, ...]
+    gives: Kind
+    sql: str
+    fixed: tuple[int, ...] = ()
+    size: Callable[..., float] = lambda value: value + 1
+
+    @property
+    def is_simple_text(self) -> bool:
+        """Whether it may stand on the left of IN and <>."""
+        return self.gives is Kind.TEXT
+
+
+def _power_size(base: float, exponent: float) -> float:
+    return math.inf if base > LARGE else max(base, 1.0) ** exponent
+
+
+def _by_size(value: float, width: float) -> float:
+    # The quotient must stay a double too.
+    return max(value + width, value / width)
+
+
+_ONE, _TWO = ("this",), ("this", "expression")
+_N, _T = Kind.NUMBER, Kind.TEXT
+
+FUNCTIONS: dict[str, Function] = {
+    "+": Function(exp.Add, _TWO, (_N, _N), _N, "({} + {})", size=operator.add),
+    "-": Function(exp.Sub, _TWO, (_N, _N), _N, "({} - {})", size=operator.add),
+    "*": Function(exp.Mul, _TWO, (_N, _N), _N, "({} * {})", size=operator.mul),
+    "/": Function(exp.Div, _TWO, (_N, _N), _N, "({} / {})", (1,), operator.truediv),
+    # A negative base has no power but a whole one, and the exponent need not be whole.
+    "pow": Function(
+        exp.Pow, _TWO, (_N, _N), _N, f"power(greatest({{}}, {ZERO}), {{}})", (1,), _power_size
+    ),
+    "sqrt": Function(exp.Sqrt, _ONE, (_N,), _N, f"sqrt(greatest({{}}, {ZERO}))"),
+    "abs": Function(exp.Abs, _ONE, (_N,), _N, "abs({})"),
+    "floor": Function(exp.Floor, _ONE, (_N,), _N, "floor({})"),
+    "ceil": Function(exp.Ceil, _ONE, (_N,), _N, "ceil({})"),
+    # Databases disagree about halves; this rounds them up.
+    "round": Function(exp.Round, _ONE, (_N,), _N, f"floor({{}} + {HALF})"),
+    "trunc": Function(exp.Trunc, _ONE, (_N,), _N, "trunc({})"),
+    "length": Function(exp.Length, _ONE, (_T,), _N, "CAST(length({}) AS DOUBLE PRECISION)"),
+    "lower": Function(exp.Lower, _ONE, (_T,), _T, "lower({})"),
+    "upper": Function(exp.Upper, _ONE, (_T,), _T, "upper({})"),
+    "trim": Function(None, (), (_T,), _T, "trim({})"),
+    "ltrim": Function(None, (), (_T,), _T, "ltrim({})"),
+    "rtrim": Function(None, (), (_T,), _T, "rtrim({})"),
+    "left": Function(exp.Left, _TWO, (_T, _N), _T, "left({}, CAST({} AS INTEGER))", (1,)),
+    "right": Function(exp.Right, _TWO, (_T, _N), _T, "right({}, CAST({} AS INTEGER))", (1,)),
+    "substring": Function(
+        exp.Substring,
+        ("this", "start", "length"),
+        (_T, _N, _N),
+        _T,
+        "substring({}, CAST({} AS INTEGER), CAST({} AS INTEGER))",
+        (1, 2),
+    ),
+    # The generalisations of the successor, which takes no others.
+    "floor_by": Function(None, (), (_N, _N), _N, "(floor({0} / {1}) * {1})", (1,), _by_size),
+    "round_by": Function(
+        None, (), (_N, _N), _N, f"(floor({{0}} / {{1}} + {HALF}) * {{1}})", (1,), _by_size
+    ),
 }
+GENERALISING = ("floor_by", "round_by")
+_BY_NODE = {function.node: name for name, function in FUNCTIONS.items() if function.node}
 # Marks that sqlglot leaves on a node and that change nothing about what it means here.
 HARMLESS = {"typed", "safe", "is_numeric", "dialect"}
 TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -83,33 +140,38 @@ def refuse(node: exp.Expression, part: str | None = None) -> Refused:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads expressions over the columns of a table."""
+    """Reads expressions over the columns of a table.
+
+    ``generalises`` says whether the functions ``floor_by`` and ``round_by`` exist.
+    """
 
     table: Table
+    generalises: bool = False
 
     def expression(self, node: exp.Expression) -> Expression:
         """The expression of a parsed node, checked against the limit on functions."""
-        found = self._read(node, 0)
-        if count_calls(found) > MOST_CALLS and uses_constant(found):
+        expression = self._read(node, 0)
+        calls = _count_calls(expression)
+        if calls > MOST_CALLS and _mentions(expression, Constant):
             raise Refused(
                 "Queries containing expressions with a high number of functions that are used in "
                 f"combination with constants are prohibited: at most {MOST_CALLS}."
             )
-        if count_calls(found) and not _mentions_column(found):
+        if calls and not _mentions(expression, Column):
             raise Refused("A function of constants only: write the constant itself.")
-        return found
+        return expression
 
     def constant(self, node: exp.Expression) -> Constant:
         """The constant of a parsed node."""
-        found = self.expression(node)
-        if not isinstance(found, Constant):
+        expression = self.expression(node)
+        if not isinstance(expression, Constant):
             raise Refused("There must be a constant here: a number or a text in quotes.")
-        return found
+        return expression
 
     def check_simple_text(self, expression: Expression, where: str) -> None:
         """Refuse functions on the left of IN and <> but the simple ones of texts."""
         if isinstance(expression, Call):
-            if not FUNCTIONS[expression.function].simple_text:
+            if not FUNCTIONS[expression.function].is_simple_text:
                 raise Refused(
                     f"The function {expression.function} cannot be used on the left of {where}; "
                     "only simple functions of texts can."
@@ -127,11 +189,14 @@ class Reader:
             return _literal(node)
         if type(node) is exp.Trim:
             return self._trim(node, depth)
-        if type(node) is exp.Anonymous and node.name.lower() in ("floor_by", "round_by"):
+        if type(node) is exp.Anonymous and node.name.lower() in GENERALISING:
+            if not self.generalises:
+                raise Refused("The functions floor_by and round_by do not exist in this release.")
             return self._call(node.name.lower(), node.expressions, depth)
-        if type(node) not in NODES:
+        if type(node) not in _BY_NODE:
             raise refuse(node)
-        function, names = NODES[type(node)]
+        function = _BY_NODE[type(node)]
+        names = FUNCTIONS[function].names
         only(node, *names)
         return self._call(function, [node.args.get(name) for name in names], depth)
 
@@ -180,10 +245,10 @@ def _check_constants(name: str, arguments: tuple[Expression, ...]) -> None:
     if name == "pow" and not 0 <= numbers[0] <= MOST_EXPONENT:
         raise Refused(f"The exponent of pow must lie between 0 and {MOST_EXPONENT}.")
     if name in ("left", "right", "substring") and not all(
-        number.denominator == 1 and 1 <= number <= 1000 for number in numbers
+        number.denominator == 1 and 1 <= number <= LAST_POSITION for number in numbers
     ):
-        raise Refused(f"The positions of {name} are whole numbers from 1 to 1000.")
-    if name.endswith("_by") and numbers[0] <= 0:
+        raise Refused(f"The positions of {name} are whole numbers from 1 to {LAST_POSITION}.")
+    if name in GENERALISING and numbers[0] <= 0:
         raise Refused(f"The width of {name} must be above 0.")
 
 
@@ -196,8 +261,10 @@ def _literal(node: exp.Expression) -> Constant:
         raise refuse(node)
     only(node, "this", "is_string")
     if node.is_string:
-        if sign < 0 or len(node.name) > 1000 or not node.name.isprintable():
-            raise Refused("A text constant has at most 1000 printable characters and no sign.")
+        if sign < 0 or len(node.name) > LONGEST_TEXT or not node.name.isprintable():
+            raise Refused(
+                f"A text constant has at most {LONGEST_TEXT} printable characters and no sign."
+            )
         return Constant(node.name)
     return Constant(sign * _number(node.name))
 
@@ -217,7 +284,14 @@ def _number(text: str) -> Fraction:
         ) from None
 
 
-def _mentions_column(expression: Expression) -> bool:
+def _count_calls(expression: Expression) -> int:
+    if not isinstance(expression, Call):
+        return 0
+    return 1 + sum(map(_count_calls, expression.arguments))
+
+
+def _mentions(expression: Expression, kind: type[Column] | type[Constant]) -> bool:
+    """Whether a column, or a constant, stands anywhere in the expression."""
     if isinstance(expression, Call):
-        return any(_mentions_column(argument) for argument in expression.arguments)
-    return isinstance(expression, Column)
+        return any(_mentions(argument, kind) for argument in expression.arguments)
+    return isinstance(expression, kind)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from countleak.diffix.sql.functions import FUNCTIONS, LARGE, SAFE, cut_off
+from countleak.diffix.sql.expressions import FUNCTIONS, LARGE, SAFE
 from countleak.diffix.sql.statement import (
     Aggregate,
     Among,
@@ -76,11 +76,17 @@ def write(expression: Expression, values: Values) -> str:
             arguments = [write(argument, values) for argument in expression.arguments]
             if _size(expression, cut=False) > SAFE:
                 arguments = [
-                    cut_off(written) if argument.kind.numeric else written
+                    _cut_off(written) if argument.kind.numeric else written
                     for argument, written in zip(expression.arguments, arguments, strict=True)
                 ]
-            return function.write(*arguments)
+            return function.sql.format(*arguments)
     raise AssertionError(expression)
+
+
+def _cut_off(operand: str) -> str:
+    """A number in SQL, no further from 0 than LARGE."""
+    large = f"CAST({LARGE:g} AS DOUBLE PRECISION)"
+    return f"least(greatest({operand}, -{large}), {large})"
 
 
 def _parameter(value: str | float, values: Values) -> str:
@@ -194,7 +200,7 @@ def buckets_query(
     user = Column(table.user, table.columns[table.user])
     values: Values = []
     keys = [] if without is not None else [_group(e, values) for e in statement.groups]
-    users = "count(*)" if table.one_row_a_user else f"count(DISTINCT {quote(table.user)})"
+    users = "count(*)" if table.one_row_per_user else f"count(DISTINCT {quote(table.user)})"
     hashes = [_set_hash(table, user, "user", dialect)]
     hashes += [_set_hash(table, column, "value", dialect) for column in materials]
     grouped = f" GROUP BY {', '.join(map(str, range(1, len(keys) + 1)))}" if keys else ""

@@ -1,9 +1,10 @@
-"""The tree of an allowed question: what ``parse`` makes, ``layers`` and ``render`` read."""
+"""The tree of an allowed question: what ``parser`` makes, ``noise`` and ``render`` read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 
 Value = Fraction | str
 
@@ -31,12 +32,12 @@ class Table:
 
     name: str
     user: str
-    columns: dict[str, Kind]
+    columns: dict[str, Kind] = field(hash=False)
     single: frozenset[str] = frozenset()
     isolating: frozenset[str] = frozenset()
 
     @property
-    def one_row_a_user(self) -> bool:
+    def one_row_per_user(self) -> bool:
         """Whether counting rows is counting users."""
         return self.user in self.single
 
@@ -63,7 +64,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A function or operator of ``functions.FUNCTIONS`` with its arguments."""
+    """A function or operator of ``expressions.FUNCTIONS`` with its arguments."""
 
     function: str
     arguments: tuple["Expression", ...]
@@ -80,20 +81,6 @@ def columns_of(expression: Expression) -> Iterator[Column]:
     elif isinstance(expression, Call):
         for argument in expression.arguments:
             yield from columns_of(argument)
-
-
-def count_calls(expression: Expression) -> int:
-    """How many functions and operators an expression uses."""
-    if not isinstance(expression, Call):
-        return 0
-    return 1 + sum(count_calls(argument) for argument in expression.arguments)
-
-
-def uses_constant(expression: Expression) -> bool:
-    """Whether a constant stands anywhere in the expression."""
-    if isinstance(expression, Call):
-        return any(uses_constant(argument) for argument in expression.arguments)
-    return isinstance(expression, Constant)
 
 
 @dataclass(frozen=True)
@@ -163,8 +150,8 @@ def expressions_of(condition: Condition) -> tuple[Expression, ...]:
 
 def mentioned(condition: Condition) -> tuple[Column, ...]:
     """The columns of a condition, each once, by name."""
-    found = {c for expression in expressions_of(condition) for c in columns_of(expression)}
-    return tuple(sorted(found, key=lambda column: column.name))
+    columns = {c for expression in expressions_of(condition) for c in columns_of(expression)}
+    return tuple(sorted(columns, key=lambda column: column.name))
 
 
 @dataclass(frozen=True)
@@ -181,7 +168,8 @@ class Aggregate:
 class Statement:
     """A question: aggregates over the rows of all ``conditions``, for every group.
 
-    ``shown`` are the positions, among groups and then aggregates, of what was selected.
+    ``shown`` are the positions, among groups and then aggregates, of what was selected;
+    ``notices`` say what was changed about the question.
     """
 
     table: Table
@@ -190,3 +178,66 @@ class Statement:
     conditions: tuple[Condition, ...] = ()
     labels: tuple[str, ...] = ()
     shown: tuple[int, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def snap_ranges(statement: Statement) -> Statement:
+    """The statement with its ranges on the grid, and a notice for each that moved."""
+    conditions: list[Condition] = []
+    notices: list[str] = []
+    for condition in statement.conditions:
+        if isinstance(condition, Range):
+            condition, notice = _snapped(condition)
+            notices += [notice] if notice else []
+        conditions.append(condition)
+    return replace(statement, conditions=tuple(conditions), notices=tuple(notices))
+
+
+@lru_cache(maxsize=1000)
+def _snapped(condition: Range) -> tuple[Range, str | None]:
+    low, high = snap(condition.low, condition.high)
+    if (low, high) == (condition.low, condition.high):
+        return condition, None
+    name = condition.column.name
+    notice = (
+        f"The range for column `{name}` has been adjusted to {show(low)} <= `{name}` < "
+        f"{show(high)}."
+    )
+    return replace(condition, low=low, high=high), notice
+
+
+def snap(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    """The smallest range of the grid that holds [low, high).
+
+    Its size is 1, 2 or 5 times a power of ten, and it starts at a multiple of half its size, so
+    that a range cannot be moved along one person at a time.
+    """
+    for size in _sizes(high - low):
+        start = (low // (size / 2)) * (size / 2)
+        if start + size >= high:
+            return start, start + size
+    raise AssertionError("sizes grow without end")
+
+
+def is_width(width: Fraction) -> bool:
+    """Whether a width is 1, 2 or 5 times a power of ten."""
+    return width > 0 and next(_sizes(width)) == width
+
+
+def show(number: Fraction) -> str:
+    """A bound as people write it: 2000, 0.5."""
+    return str(number.numerator) if number.denominator == 1 else f"{float(number):.15g}"
+
+
+def _sizes(least: Fraction) -> Iterator[Fraction]:
+    """The sizes of the grid from ``least`` upwards."""
+    power = Fraction(1)
+    while power > least:
+        power /= 10
+    while power * 10 <= least:
+        power *= 10
+    while True:
+        for factor in (1, 2, 5):
+            if factor * power >= least:
+                yield factor * power
+        power *= 10

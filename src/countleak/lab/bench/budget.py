@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.rounding import round_solution
-from countleak.attack.noise import Noise, Threshold
-from countleak.attack.programs import Problem
+from countleak.attack.noise import Noise
+from countleak.attack.programs import Dmt
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_queries
+from countleak.attack.secrets import Bit
 from countleak.attack.solvers.interior import InteriorPoint
 from countleak.attack.solvers.squares import NormalEquations, box_least_squares
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import Transcript
 from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack, Recursion, predict
-from countleak.audit.people import Condition, generated_census
+from countleak.audit.people import generated_census
 from countleak.audit.targets.simulated import SimulatedDiffix
 from countleak.errors import InputError
 from countleak.progress import Progress, silent
@@ -34,20 +35,20 @@ QUERIES = tuple(range(A_PRIME, 60 * A_PRIME, 2 * A_PRIME))
 SIGMAS = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 # A thinned grid, of all corners and some of the middle.
 FEW_PEOPLE, FEW_QUERIES, FEW_SIGMAS = (50, 100, 150), (150, 250, 550, 1050, 2050), (2.0, 4.0, 8.0)
-# Under so many queries a person nothing is promised.
+# Below so many queries per person nothing is promised.
 LEAST_RATIO = 1.5
-TRAIT = Condition("sex", "=", "1")
+TRAIT = Bit("sex = 1")
 
-# The bits that a decoder makes of several answers to the same queries, for each (n,).
-Simulate = Callable[[Queries, Sequence[Answers], SimulatedDiffix], list[NDArray[np.int8]]]
+# The bits (n,) that a decoder guesses from each of several transcripts of the same queries.
+Simulate = Callable[[Sequence[Transcript], SimulatedDiffix], list[NDArray[np.int8]]]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One decoder at one point: predicted and simulated accuracy, and what Diffix makes of it.
+    """One decoder at one point: predicted and simulated accuracy.
 
     ``difference`` is predicted less simulated; ``suppressing`` the accuracy simulated with low
-    counts held back and no answer below 0, which the prediction knows nothing of, if asked for.
+    counts suppressed and no answer below 0, which the prediction leaves out, where wanted.
     """
 
     n: int
@@ -72,20 +73,20 @@ def measure_budget(
     seed: int = 0,
     progress: Progress = silent,
 ) -> list[Comparison]:
-    """Compare prediction and simulation at every point with 1.5 queries a person or more."""
+    """Compare prediction and simulation at every point with 1.5 queries per person or more."""
     if unknown := set(decoders) - set(SIMULATED):
         raise InputError(f"there is no decoder {min(unknown)!r}; choose {', '.join(SIMULATED)}")
     chosen = [decoder for decoder in DECODERS if decoder.name in decoders]
     points = [(n, m) for n in people for m in queries if m >= LEAST_RATIO * n]
-    found: list[Comparison] = []
+    rows: list[Comparison] = []
     for done, (n, m) in enumerate(points):
         progress(done, len(points))
         ids, primes = generated_census(n).ids, -(-m // A_PRIME)
-        asked = digit_queries(ids, primes=primes, exponents=SWEEP_EXPONENTS).take(np.arange(m))
+        pool = digit_queries(ids, primes=primes, exponents=SWEEP_EXPONENTS)
         for sigma in sigmas:
-            found += _compare(asked, sigma, chosen, suppression, trials, seed)
+            rows += _compare(pool.take(np.arange(m)), sigma, chosen, suppression, trials, seed)
     progress(len(points), len(points))
-    return found
+    return rows
 
 
 @dataclass(frozen=True)
@@ -108,15 +109,15 @@ class Summary:
 
 
 def summaries(rows: Sequence[Comparison], within: float) -> list[Summary]:
-    """One summary a decoder."""
-    found = []
+    """One summary per decoder."""
+    by_decoder = []
     for name in dict.fromkeys(row.decoder for row in rows):
         here = [row for row in rows if row.decoder == name]
         off = np.array([row.difference for row in here])
         errors = np.array([row.standard_error for row in here])
         worst = here[int(np.abs(off).argmax())]
         moved = [row.suppressing - row.simulated for row in here if row.suppressing is not None]
-        found.append(
+        by_decoder.append(
             Summary(
                 name,
                 len(here),
@@ -129,28 +130,30 @@ def summaries(rows: Sequence[Comparison], within: float) -> list[Summary]:
                 max(moved, key=abs) if moved else None,
             )
         )
-    return found
+    return by_decoder
 
 
 def _compare(
-    asked: Queries,
+    queries: Queries,
     sigma: float,
     decoders: Sequence[Recursion],
     suppression: bool,
     trials: int,
     seed: int,
 ) -> list[Comparison]:
-    m, n = asked.matrix.shape
+    m, n = queries.matrix.shape
     # A cell's draws are its own, so that cells err independently.
     draws = np.random.SeedSequence((seed, n, m, round(1000 * sigma))).generate_state(trials)
-    secrets = [generated_census(n, int(draw)).secret(TRAIT) for draw in draws]
+    secrets = [generated_census(n, int(draw)).truth(TRAIT) for draw in draws]
 
     def right(name: str, mechanism: SimulatedDiffix) -> NDArray[np.float64]:
-        answers = [
-            mechanism.release(asked.dot(secret.astype(np.float64)), np.random.SeedSequence(int(d)))
-            for secret, d in zip(secrets, draws, strict=True)
+        transcripts = [
+            Transcript.of(
+                queries, mechanism.release(queries.dot(secret), np.random.SeedSequence(int(draw)))
+            )
+            for secret, draw in zip(secrets, draws, strict=True)
         ]
-        bits = SIMULATED[name](asked, answers, mechanism)
+        bits = SIMULATED[name](transcripts, mechanism)
         return np.array([(b == s).mean() for b, s in zip(bits, secrets, strict=True)])
 
     plain = SimulatedDiffix(sigma, suppressing=False, clamped=False)
@@ -178,37 +181,37 @@ def _compare(
 
 
 def _least_absolute(
-    asked: Queries, answers: Sequence[Answers], mechanism: SimulatedDiffix
+    transcripts: Sequence[Transcript], mechanism: SimulatedDiffix
 ) -> list[NDArray[np.int8]]:
-    problems = [Problem(asked.matrix, each.suppressed_as(0).values) for each in answers]
+    problems = [Dmt().problem(each.suppressed_as(0)) for each in transcripts]
     solutions = InteriorPoint(threads=cpu_count() or 1).solve_all(problems)
     return [
-        round_solution(asked.ids, problem, solution).values
+        round_solution(transcripts[0].ids, problem, solution).values
         for problem, solution in zip(problems, solutions, strict=True)
     ]
 
 
 def _least_squares(
-    asked: Queries, answers: Sequence[Answers], mechanism: SimulatedDiffix
+    transcripts: Sequence[Transcript], mechanism: SimulatedDiffix
 ) -> list[NDArray[np.int8]]:
     # The triangle of the queries has the same least squares and far fewer rows.
-    Q, R = np.linalg.qr(asked.matrix.astype(np.float64))
-    found = [
+    Q, R = np.linalg.qr(transcripts[0].queries.matrix.astype(np.float64))
+    fits = [
         box_least_squares(NormalEquations.of(R, Q.T @ each.suppressed_as(0).values))
-        for each in answers
+        for each in transcripts
     ]
-    return [(each.x >= 0.5).astype(np.int8) for each in found]
+    return [(fit.x >= 0.5).astype(np.int8) for fit in fits]
 
 
 def _posterior(
-    asked: Queries, answers: Sequence[Answers], mechanism: SimulatedDiffix
+    transcripts: Sequence[Transcript], mechanism: SimulatedDiffix
 ) -> list[NDArray[np.int8]]:
     noise = Noise(
         mechanism.sigma,
         floor=0.0 if mechanism.clamped else None,
-        threshold=Threshold() if mechanism.suppressing else None,
+        threshold=mechanism.threshold if mechanism.suppressing else None,
     )
-    return [Bayes(noise, prior=0.5).decode(asked, each).values for each in answers]
+    return [Bayes(noise, prior=0.5).decode(each).values for each in transcripts]
 
 
 SIMULATED: dict[str, Simulate] = {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from countleak.attack.decoders import Decoder
-from countleak.attack.decoders.automatic import Automatic
+from countleak.attack.decoders.auto import AutoDecoder
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.decoders.polish import Polished
@@ -41,7 +41,7 @@ DECODERS: dict[str, Callable[[], Decoder]] = {
     "robust": Robust,
     "robust by server": lambda: Robust(by="server"),
     "censored": lambda: Bayes(Noise(threshold=Threshold(), floor=0.0)),
-    "auto": lambda: Automatic(prove=False),
+    "auto": lambda: AutoDecoder(prove=False),
 }
 COMPARED = ("lp", "ls", "polished", "bayes", "auto")
 
@@ -144,19 +144,19 @@ def compare(
 
 def _attempt(setting: Setting, number: int, decoders: Sequence[str]) -> dict[str, Attempt]:
     world = setting.world(number)
-    found = {}
+    attempts = {}
     with threadpool_limits(1):
         for name in decoders:
             begin = perf_counter()
-            answers = world.answers
+            transcript = world.transcript
             if name in ("lp", "ls", "polished", "bayes") and setting.kind == "suppressed":
                 # The paper's code reads a suppressed count as 0; leaving it out is worse still.
-                answers = answers.suppressed_as(0.0)
-            guess = DECODERS[name]().decode(world.queries, answers)
+                transcript = transcript.suppressed_as(0.0)
+            guess = DECODERS[name]().decode(transcript)
             seconds = perf_counter() - begin
             right = guess.claimed & (guess.values == world.secret)
-            found[name] = Attempt(right, guess.probability, world.secret, seconds)
-    return found
+            attempts[name] = Attempt(right, guess.probability, world.secret, seconds)
+    return attempts
 
 
 def _record(setting: Setting, decoder: str, attempts: Sequence[Attempt]) -> dict[str, Any]:
@@ -198,10 +198,10 @@ def _calibrated(attempts: Sequence[Attempt]) -> dict[str, Any]:
     secret = np.concatenate([attempt.secret for attempt in attempts])
     sure = np.maximum(p, 1 - p) >= SURE
     right = (p >= 0.5) == (secret == 1)
-    found = calibration(p, secret)
+    measured = calibration(p, secret)
     return {
-        "calibration_error": found.error,
-        "bins": [[b.claims, b.confidence, b.right] for b in found.bins],
+        "calibration_error": measured.error,
+        "bins": [[b.claims, b.confidence, b.right] for b in measured.bins],
         "claims_95": float(sure.mean()),
         "precision_95": float(right[sure].mean()) if sure.any() else None,
     }

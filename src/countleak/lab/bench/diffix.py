@@ -56,7 +56,7 @@ def measure_many(rows: int, threads: int = 2, progress: Progress = silent) -> li
     database = Duck.of_columns(columns, SALT, table="loans", user="client_id", threads=threads)
     loaded = perf_counter() - begin
     engine = Engine(database, release_of("18.1"), SALT)
-    found = [Timing(rows, "loading, with all hashes", 1, loaded, _peak())]
+    timings = [Timing(rows, "loading, with all hashes", 1, loaded, _peak())]
     digits = "floor(10 * pow((client_id * 2),0.7) + 0.5) = floor(10 * pow((client_id * 2), 0.7))"
     questions = [
         f"SELECT count(DISTINCT client_id) FROM loans WHERE {digits} AND kind = 2 "
@@ -72,9 +72,9 @@ def measure_many(rows: int, threads: int = 2, progress: Progress = silent) -> li
             begin = perf_counter()
             engine.ask(question)
             seconds.append(perf_counter() - begin)
-        found.append(Timing(rows, question, 3, float(np.median(seconds)), _peak()))
+        timings.append(Timing(rows, question, 3, float(np.median(seconds)), _peak()))
     progress(len(questions), len(questions))
-    return found
+    return timings
 
 
 def _peak() -> float:

@@ -17,31 +17,33 @@ from numpy.typing import NDArray
 
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.design import Goal
-from countleak.attack.noise import Noise
+from countleak.attack.noise import UNKNOWN, Noise
 from countleak.attack.posterior.sampling import Effort
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import digit_queries
-from countleak.audit.people import Condition, generated_bank
-from countleak.audit.run import Adaptive, ask_into, audit_adaptively
+from countleak.attack.secrets import Bit
+from countleak.attack.transcript import Journal
+from countleak.audit.people import generated_bank
+from countleak.audit.run import Asking, ask_in_steps, ask_into
 from countleak.audit.targets.diffix import Diffix
 from countleak.audit.targets.recorded import Recorded
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError
 from countleak.progress import Progress, silent
 
-CONDITION = Condition("status", "=", "C")
+SECRET = Bit("status = 'C'")
 RANDOM = "random"
 CONFIDENT = (0.9, 0.95, 0.99)
 ACCURATE = (0.95, 0.99)
 # Both orders are followed at least to here, so that it can be seen whether an accuracy stays.
 BEYOND = 0.995
 # Diffix adds a constant to all answers of an attack; enough samples for a mean over people.
-DECODER = Bayes(Noise(offset=None), effort=Effort(2, 3, 40, 100))
+DECODER = Bayes(Noise(offset=UNKNOWN), effort=Effort(2, 3, 40, 100))
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One order of asking one system: ``queries``, expected and true share right, a batch each."""
+    """One order of asking one system: ``queries``, expected and true share right, by batch."""
 
     ids: tuple[int, int]
     salt: int
@@ -98,7 +100,7 @@ def measure_questions(
     if salts < 2:
         raise InputError(f"{salts} salts; an error of the mean needs at least 2")
     tasks = [(ids, salt) for ids in ranges for salt in range(salts)]
-    found: list[Curve] = []
+    followed: list[Curve] = []
     progress(0, len(tasks))
     run = Parallel(n_jobs=jobs, return_as="generator")
     for done, curves in enumerate(
@@ -108,9 +110,9 @@ def measure_questions(
         ),
         1,
     ):
-        found += curves
+        followed += curves
         progress(done, len(tasks))
-    return found
+    return followed
 
 
 def _follow(
@@ -127,12 +129,15 @@ def _follow(
     bank = generated_bank(7)
     people = bank.between(*ids)
     pool = digit_queries(people.ids, primes=primes)
-    secret = Salt(f"questions, salt {salt}".encode())
-    journal = folder / f"{ids[0]}-{ids[1]}-{primes}-{salt}.jsonl"
-    system = Diffix(bank, CONDITION, "18.1", secret)
-    about = f"Diffix 18.1, {CONDITION} of bank:7, salt {secret.fingerprint}"
-    answers = Recorded(ask_into(journal, pool, system, about))
-    truth = people.secret(CONDITION)
+    key = Salt(f"questions, salt {salt}".encode())
+    journal = Journal(
+        folder / f"{ids[0]}-{ids[1]}-{primes}-{salt}.jsonl",
+        pool,
+        SECRET,
+        f"Diffix 18.1, {SECRET} of bank:7, salt {key.fingerprint}",
+    )
+    ask_into(journal, Diffix(bank, SECRET, "18.1", key))
+    answers, truth = Recorded(journal.answers), people.truth(SECRET)
     orders: dict[str, Goal | None] = {RANDOM: None, **goals}
     return [
         Curve(ids, salt, start, name, *_curve(pool, answers, truth, goal, batch, most, seed))
@@ -150,10 +155,10 @@ def _curve(
     most: int,
     seed: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    how = Adaptive(BEYOND, 100, batch, most, goal, DECODER, seed)
+    asking = Asking(most, BEYOND, 100, batch, goal, seed)
     steps = [
-        (len(step.answers), step.confidence, float((step.guess.values == truth).mean()))
-        for step in audit_adaptively(pool, answers, how)
+        (len(step.transcript), step.confidence, float((step.guess.values == truth).mean()))
+        for step in ask_in_steps(pool, answers, SECRET, asking, decoder=DECODER)
     ]
     queries, confidence, accuracy = (np.array(values) for values in zip(*steps, strict=True))
     return queries, confidence, accuracy
@@ -168,7 +173,7 @@ def savings(curves: Sequence[Curve]) -> Iterator[Saving]:
         salts = sorted({c.salt for c in curves if c.ids == ids})
         for order in dict.fromkeys(c.order for c in curves if c.order != RANDOM):
             for what, level in stops:
-                found = [
+                needed = [
                     [
                         [by[ids, name, salt, start].needed(what, level) for name in (RANDOM, order)]
                         for start in starts
@@ -177,7 +182,7 @@ def savings(curves: Sequence[Curve]) -> Iterator[Saving]:
                 ]
                 reached = [
                     np.array([pair for pair in of_salt if None not in pair], dtype=np.float64)
-                    for of_salt in found
+                    for of_salt in needed
                 ]
                 pairs = np.array([of_salt.mean(axis=0) for of_salt in reached if of_salt.size])
                 if len(pairs) > 1:

@@ -9,8 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from countleak.attack.queries import Queries
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import Transcript
 from countleak.audit.scores import calibration
 from countleak.audit.targets.recorded import RecordedRange, read_ranges
 from countleak.lab.bench.decoders import DECODERS, SURE, queries_needed
@@ -36,11 +35,9 @@ def compare_recorded(
     total, done = len(ranges) * len(sizes) * repeats, 0
     with Parallel(n_jobs=jobs, return_as="generator") as parallel:
         for recorded in ranges:
-            queries, answers = recorded.log.queries(recorded.people.ids), recorded.log.answers()
+            transcript = recorded.log.transcript(recorded.people.ids)
             for m in sizes:
-                tasks = (
-                    delayed(_attempt)(queries, answers, m, k, decoders) for k in range(repeats)
-                )
+                tasks = (delayed(_attempt)(transcript, m, k, decoders) for k in range(repeats))
                 attempts = []
                 for attempt in parallel(tasks):
                     attempts.append(attempt)
@@ -54,17 +51,16 @@ Bits = tuple[NDArray[np.int8], NDArray[np.float64] | None]
 
 
 def _attempt(
-    queries: Queries, answers: Answers, m: int, number: int, decoders: Sequence[str]
+    transcript: Transcript, m: int, number: int, decoders: Sequence[str]
 ) -> dict[str, Bits]:
     rng = np.random.default_rng([number, m])
-    kept = np.sort(rng.choice(len(queries), size=m, replace=False))
-    asked, answered = queries.take(kept), answers.to_some(kept)
-    found = {}
+    part = transcript.take(np.sort(rng.choice(len(transcript), size=m, replace=False)))
+    guesses = {}
     with threadpool_limits(1):
         for name in decoders:
-            guess = DECODERS[name]().decode(asked, answered)
-            found[name] = (guess.values, guess.probability)
-    return found
+            guess = DECODERS[name]().decode(part)
+            guesses[name] = (guess.values, guess.probability)
+    return guesses
 
 
 def _record(
@@ -95,7 +91,7 @@ def _record(
 
 
 def needed(records: Sequence[dict[str, Any]], target: float = 0.99) -> list[dict[str, Any]]:
-    """Queries for a mean accuracy of ``target``, a row a range, and the share saved."""
+    """Queries for a mean accuracy of ``target``, one row per range, and the share saved."""
     rows = []
     for name in dict.fromkeys(record["range"] for record in records):
         row: dict[str, Any] = {"range": name, "target": target}

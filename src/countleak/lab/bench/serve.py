@@ -1,4 +1,4 @@
-"""Digit queries a second through the server, beside the same queries to a plain PostgreSQL."""
+"""Digit queries per second through the server, beside the same queries to a plain PostgreSQL."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -12,14 +12,15 @@ import numpy as np
 
 from countleak.attack.queries.arithmetic import numeric_server
 from countleak.attack.queries.digits import digit_queries
-from countleak.audit.people import Condition, People, generated_bank
-from countleak.audit.serving import DATABASE, TABLE, serve_people
-from countleak.audit.targets.counts import Counts
+from countleak.attack.secrets import Bit
+from countleak.audit.people import People, generated_bank
 from countleak.audit.targets.diffix import Diffix
+from countleak.audit.targets.pool import Connection
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
-from countleak.audit.targets.several import Line
+from countleak.audit.targets.sql import SqlQuestions
 from countleak.diffix.salt import Salt
+from countleak.diffix.server.background import DATABASE, TABLE, serve_columns
 from countleak.progress import Progress
 
 SALT = Salt(b"the salt of a measurement")
@@ -30,44 +31,46 @@ WARM_UP = 20
 
 @dataclass(frozen=True)
 class Throughput:
-    """Queries a second of a system over so many connections, and latency of each, in seconds."""
+    """Queries per second of a system over some connections, and the latency of each, in seconds."""
 
     system: str
     connections: int
     queries: int
-    a_second: float
+    per_second: float
     p50: float
     p99: float
 
 
 def measure(queries: int, connections: Sequence[int], progress: Progress) -> list[Throughput]:
     """The attack's first ``queries``, put to each system over each number of connections."""
-    bank, condition = generated_bank(7), Condition("status", "=", "C")
+    bank, secret = generated_bank(7), Bit("status = 'C'")
     people = bank.between(2000, 2999)
-    every = digit_queries(people.ids)
+    pool = digit_queries(people.ids)
     # From all exponents alike, for large ones take longer in numeric arithmetic.
-    chosen = np.linspace(0, len(every) - 1, min(queries, len(every))).astype(np.int64)
-    planned = every.take(chosen)
-    counts = Counts(TABLE, bank.id_column, condition)
-    statements = [counts.statement(planned, at) for at in range(len(planned))]
-    found: list[Throughput] = []
+    chosen = np.linspace(0, len(pool) - 1, min(queries, len(pool))).astype(np.int64)
+    questions = SqlQuestions(TABLE, bank.key, secret)
+    statements = [questions.statement(pool, at) for at in chosen.tolist()]
+    rows: list[Throughput] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="countleak-")))
-        served = stack.enter_context(serve_people(bank, folder, SALT, RELEASE))
+        served = stack.enter_context(
+            serve_columns(bank.all_columns, bank.key[0], folder, SALT, RELEASE)
+        )
         plain = stack.enter_context(_plain_server(bank))
-        diffix = Diffix(bank, condition, RELEASE, SALT)
-        systems: list[tuple[str, Callable[[], Line], Sequence[int]]] = [
+        diffix = Diffix(bank, secret, RELEASE, SALT)
+        over_wire = PostgresTarget(served.postgres, questions)
+        systems: list[tuple[str, Callable[[], Connection], Sequence[int]]] = [
             ("Diffix in process", lambda: _InProcess(diffix), (1,)),
-            ("Diffix over PostgreSQL's protocol", PostgresTarget(served.postgres, counts).line, ()),
-            ("Diffix over REST", RestTarget(served.rest, DATABASE, counts).line, ()),
-            ("plain PostgreSQL", PostgresTarget(plain, counts).line, ()),
+            ("Diffix over PostgreSQL's protocol", over_wire.connect, ()),
+            ("Diffix over REST", RestTarget(served.rest, DATABASE, questions).connect, ()),
+            ("plain PostgreSQL", PostgresTarget(plain, questions).connect, ()),
         ]
-        runs = [(name, line, k) for name, line, only in systems for k in only or connections]
-        for done, (name, line, k) in enumerate(runs):
+        runs = [(name, connect, k) for name, connect, only in systems for k in only or connections]
+        for done, (name, connect, k) in enumerate(runs):
             progress(done, len(runs))
-            found.append(_throughput(name, line, k, statements))
+            rows.append(_throughput(name, connect, k, statements))
         progress(len(runs), len(runs))
-    return found
+    return rows
 
 
 class _InProcess:
@@ -85,37 +88,38 @@ class _InProcess:
 
 
 def _throughput(
-    name: str, open_line: Callable[[], Line], connections: int, statements: Sequence[str]
+    name: str, connect: Callable[[], Connection], count: int, statements: Sequence[str]
 ) -> Throughput:
-    lines = [open_line() for _ in range(connections)]
+    connections = [connect() for _ in range(count)]
 
     def work(number: int, some: Sequence[str]) -> list[float]:
         seconds = []
         for statement in some:
             begin = perf_counter()
-            lines[number].ask(statement)
+            connections[number].ask(statement)
             seconds.append(perf_counter() - begin)
         return seconds
 
-    shares = [statements[k::connections] for k in range(connections)]
+    shares = [statements[k::count] for k in range(count)]
     try:
-        with ThreadPoolExecutor(connections) as pool:
-            list(pool.map(work, range(connections), [s[:WARM_UP] for s in shares]))
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(work, range(count), [s[:WARM_UP] for s in shares]))
             begin = perf_counter()
-            every = np.concatenate(list(pool.map(work, range(connections), shares)))
+            latencies = np.concatenate(list(pool.map(work, range(count), shares)))
             seconds = perf_counter() - begin
     finally:
-        for line in lines:
-            line.close()
-    p50, p99 = np.quantile(every, (0.5, 0.99))
-    return Throughput(name, connections, len(every), len(every) / seconds, float(p50), float(p99))
+        for connection in connections:
+            connection.close()
+    p50, p99 = np.quantile(latencies, (0.5, 0.99))
+    rate = latencies.size / seconds
+    return Throughput(name, count, latencies.size, rate, float(p50), float(p99))
 
 
 @contextmanager
 def _plain_server(bank: People) -> Iterator[str]:
     """The address of a PostgreSQL server that holds the bank as it is."""
     kinds = {"i": "bigint", "f": "double precision", "U": "text"}
-    columns = {bank.id_column: bank.ids, **bank.columns}
+    columns = bank.all_columns
     with numeric_server() as server:
         declared = ", ".join(f"{name} {kinds[v.dtype.kind]}" for name, v in columns.items())
         server.connection.execute(f"CREATE TABLE {TABLE} ({declared})".encode())

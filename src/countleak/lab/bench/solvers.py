@@ -1,4 +1,4 @@
-"""Time from problem to certified solution, of our solver and of every other a user might pick."""
+"""Time from problem to certified solution, our solver beside every other a user might pick."""
 
 import subprocess
 import sys
@@ -11,14 +11,17 @@ from time import perf_counter
 import numpy as np
 
 from countleak.attack.programs import Bracket, Problem, Solution, certify
+from countleak.attack.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_queries
+from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.solvers.interior import InteriorPoint
-from countleak.errors import SolverError
-from countleak.lab.bench.instances import SIGMA, instance
+from countleak.audit.people import generated_census
+from countleak.errors import InputError, SolverError
 from countleak.lab.bench.peers import PEERS, Peer, using_threads
 from countleak.progress import Progress, silent
 
 PAPER_SIZES = ((50, 500), (100, 2550), (142, 3500))
 PILOT = (100, 1000)
+SIGMA = 4.0
 # A library whose gap is larger has not solved the program, and its time does not count.
 SOLVED = 1e-6
 OURS = "countleak interior point"
@@ -26,7 +29,7 @@ OURS = "countleak interior point"
 
 @dataclass(frozen=True)
 class Row:
-    """One solver at one size: its median time and worst gap."""
+    """What one solver did at one size: the median time, and the worst gap it left."""
 
     n: int
     m: int
@@ -39,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times faster our solver was than the best library at one size."""
+    """How many times faster ours was than the best library at one size."""
 
     n: int
     m: int
@@ -57,6 +60,24 @@ class Measurement:
     remarks: tuple[str, ...]
 
 
+def instance(rows: str, n: int, m: int, seed: tuple[int, ...]) -> Problem:
+    """A program as the paper's simulations draw it: n bits, m queries, rounded noise of SD 4.
+
+    ``rows`` are `random` or `digits`.
+    """
+    rng = np.random.default_rng(seed)
+    ids = generated_census(max(n, 2)).ids[:n]
+    if rows == "random":
+        matrix = random_subsets(ids, m, rng).matrix
+    elif rows == "digits":
+        primes = -(-m // (len(CONSTANTS) * len(SWEEP_EXPONENTS)))
+        matrix = digit_queries(ids, primes=primes, exponents=SWEEP_EXPONENTS).matrix[:m]
+    else:
+        raise InputError(f"there are no rows {rows!r}; choose random or digits")
+    noise = np.round(rng.normal(0.0, SIGMA, m))
+    return Problem(matrix, matrix @ rng.integers(0, 2, n) + noise)
+
+
 def measure(
     sizes: Sequence[tuple[int, int]],
     *,
@@ -71,7 +92,7 @@ def measure(
 
     A peer expected to take longer than ``limit`` seconds at a size is left out there.
     """
-    measured: list[Row] = []
+    timings: list[Row] = []
     remarks = [f"{p.name}: not installed (extra `bench`)" for p in PEERS if not p.installed]
     peers = [peer for peer in PEERS if peer.installed]
     # A small pilot says what to expect of each peer at the first size, and loads every library.
@@ -99,10 +120,10 @@ def measure(
                     _race(problem, contestants, runs, limit, [seed, repeat])
             for name, timed in runs.items():
                 seconds, gaps = zip(*timed, strict=True)
-                measured.append(Row(n, m, name, count, median(seconds), max(gaps), len(timed)))
+                timings.append(Row(n, m, name, count, median(seconds), max(gaps), len(timed)))
                 last[name] = (n * m, max(seconds))
     progress(total, total)
-    return Measurement(tuple(measured), tuple(_ratios(measured)), tuple(remarks))
+    return Measurement(tuple(timings), tuple(_ratios(timings)), tuple(remarks))
 
 
 def _race(
@@ -112,7 +133,7 @@ def _race(
     limit: float,
     seed: list[int],
 ) -> None:
-    """Let every contestant solve the problem, in random order, and record its time and gap."""
+    """Let every contestant solve the problem, in random order, and note its time and gap."""
     for name in map(str, np.random.default_rng(seed).permutation(sorted(contestants))):
         spent = sum(seconds for seconds, _ in runs[name])
         if not runs[name] or spent + runs[name][-1][0] <= limit:
@@ -198,7 +219,8 @@ def measure_batch(n: int, m: int, answers: int, threads: int, seed: int = 0) -> 
 
 FIRST_CALL = """
 import numpy
-from countleak import InteriorPoint, Problem
+from countleak.attack.programs import Problem
+from countleak.attack.solvers.interior import InteriorPoint
 A = numpy.random.default_rng(0).integers(0, 2, (500, 50), dtype=numpy.int8)
 InteriorPoint().solve(Problem(A, A @ numpy.ones(50)))
 """

@@ -35,29 +35,29 @@ def measure_scaling(
     progress: Progress = silent,
 ) -> list[Scaling]:
     """Run the same DMT trials on each number of cores, every one from an empty store."""
-    wanted = grid(n=n, queries=queries, sigma=(2.0, 4.0, 8.0), number=range(-(-trials // 3)))
-    found: list[Scaling] = []
+    attacks = grid(n=n, queries=queries, sigma=(2.0, 4.0, 8.0), number=range(-(-trials // 3)))
+    rows: list[Scaling] = []
     for at, count in enumerate(jobs):
         progress(at, len(jobs))
         with tempfile.TemporaryDirectory() as folder:
-            # The first run on so many cores starts the workers; that is paid once, not a trial.
-            Runner(Path(folder) / "warm", count).run(wanted[: 2 * count], Setting())
+            # The first run on so many cores starts the workers; that is paid once, not per trial.
+            Runner(Path(folder) / "warm", count).run(attacks[: 2 * count], Setting())
             begin = perf_counter()
-            records = Runner(Path(folder) / "run", count).run(wanted, Setting())
+            records = Runner(Path(folder) / "run", count).run(attacks, Setting())
             seconds = perf_counter() - begin
         solver = sum(record["rests_on"]["seconds"] for record in records) / len(records)
         core = seconds * count / len(records)
-        found.append(
+        rows.append(
             Scaling(
                 count,
                 len(records),
                 seconds,
                 len(records) / seconds,
-                found[0].seconds / seconds if found else 1.0,
+                rows[0].seconds / seconds if rows else 1.0,
                 1000 * solver,
                 1000 * (core - solver),
                 MANY * core / 3600,
             )
         )
     progress(len(jobs), len(jobs))
-    return found
+    return rows

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
-from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.queries.tables import random_tables, table_queries
-from countleak.attack.transcript import Answers
-from countleak.audit.targets.simulated import SimulatedDiffix, Uniform
+from countleak.attack.transcript import Answers, Transcript
+from countleak.audit.targets.simulated import Mechanism, SimulatedDiffix, Uniform
 
 SHARE_WRONG, WRONG_BY = 0.05, 50
 SHARE_NOISY, NOISIER = 0.4, 2.0
@@ -24,8 +24,7 @@ ATTRIBUTES = (2, 3, 4, 2, 3, 2, 4, 3, 2, 3, 2, 3)
 class World:
     """What an attacker sees, and the secret (n,) that only the score may see."""
 
-    queries: Queries
-    answers: Answers
+    transcript: Transcript
     secret: NDArray[np.int8]
 
 
@@ -47,11 +46,11 @@ class Setting:
 
 
 def _drawn(setting: Setting, rng: np.random.Generator) -> tuple[Queries, NDArray[np.int8]]:
-    """Queries and a secret; each query went to one of two servers, alike unless said."""
+    """Queries and a secret; each query went to one of two servers, alike unless stated."""
     secret = (rng.random(setting.n) < setting.prior).astype(np.int8)
     plain = random_subsets(np.arange(setting.n), setting.m, rng)
     server = (rng.random(setting.m) < SHARE_NOISY).astype(np.int64)
-    return Queries(plain.ids, plain.matrix, "subsets", {"server": server}), secret
+    return Queries(plain.ids, plain.matrix, Subsets(), {"server": server}), secret
 
 
 def _noise(setting: Setting, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -61,27 +60,27 @@ def _noise(setting: Setting, rng: np.random.Generator) -> NDArray[np.float64]:
 def clean(setting: Setting, rng: np.random.Generator) -> World:
     """Nothing wrong."""
     queries, secret = _drawn(setting, rng)
-    return World(queries, _answers(queries, secret, _noise(setting, rng)), secret)
+    return _with_noise(queries, secret, _noise(setting, rng))
 
 
 def wrong(setting: Setting, rng: np.random.Generator) -> World:
     """5% of the answers wrong by ±50."""
     queries, secret = _drawn(setting, rng)
     gross = (rng.random(setting.m) < SHARE_WRONG) * rng.choice([-WRONG_BY, WRONG_BY], setting.m)
-    return World(queries, _answers(queries, secret, _noise(setting, rng) + gross), secret)
+    return _with_noise(queries, secret, _noise(setting, rng) + gross)
 
 
 def two_groups(setting: Setting, rng: np.random.Generator) -> World:
     """The second server, which gets 40% of the queries, adds twice the noise."""
     queries, secret = _drawn(setting, rng)
     scale = setting.sigma * np.where(queries.parameters["server"] == 1, NOISIER, 1.0)
-    return World(queries, _answers(queries, secret, np.rint(rng.normal(0.0, scale))), secret)
+    return _with_noise(queries, secret, np.rint(rng.normal(0.0, scale)))
 
 
 def offset(setting: Setting, rng: np.random.Generator) -> World:
     """All answers one too high."""
     queries, secret = _drawn(setting, rng)
-    return World(queries, _answers(queries, secret, _noise(setting, rng) + 1), secret)
+    return _with_noise(queries, secret, _noise(setting, rng) + 1)
 
 
 def suppressed(setting: Setting, rng: np.random.Generator) -> World:
@@ -89,9 +88,7 @@ def suppressed(setting: Setting, rng: np.random.Generator) -> World:
     queries, secret = _drawn(setting, rng)
     secret[:] = 0
     secret[rng.choice(setting.n, size=round(setting.prior * setting.n), replace=False)] = 1
-    seed = np.random.SeedSequence(int(rng.integers(2**62)))
-    mechanism = SimulatedDiffix(setting.sigma)
-    return World(queries, mechanism.release(queries.dot(secret.astype(np.float64)), seed), secret)
+    return _released_by(SimulatedDiffix(setting.sigma), queries, secret, rng)
 
 
 def cells(setting: Setting, rng: np.random.Generator) -> World:
@@ -100,13 +97,20 @@ def cells(setting: Setting, rng: np.random.Generator) -> World:
     secret = (rng.random(setting.n) < setting.prior).astype(np.int8)
     tables = random_tables(list(columns), setting.m, rng)
     queries = table_queries(np.arange(setting.n), columns, tables)
+    return _released_by(Uniform(int(setting.sigma)), queries, secret, rng)
+
+
+def _with_noise(queries: Queries, secret: NDArray[np.int8], noise: NDArray[np.float64]) -> World:
+    answers = Answers.to_all(queries.dot(secret.astype(np.float64)) + noise)
+    return World(Transcript.of(queries, answers), secret)
+
+
+def _released_by(
+    mechanism: Mechanism, queries: Queries, secret: NDArray[np.int8], rng: np.random.Generator
+) -> World:
     seed = np.random.SeedSequence(int(rng.integers(2**62)))
-    counts = queries.dot(secret.astype(np.float64))
-    return World(queries, Uniform(int(setting.sigma)).release(counts, seed), secret)
-
-
-def _answers(queries: Queries, secret: NDArray[np.int8], noise: NDArray[np.float64]) -> Answers:
-    return Answers.to_all(queries.dot(secret.astype(np.float64)) + noise)
+    answers = mechanism.release(queries.dot(secret.astype(np.float64)), seed)
+    return World(Transcript.of(queries, answers), secret)
 
 
 KINDS: dict[str, Callable[[Setting, np.random.Generator], World]] = {

@@ -1,4 +1,4 @@
-"""What the paper reports, each as one file: the claim, what to run, and what came out."""
+"""The paper's experiments, one file each: the claim, what to run, and the outcome."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from countleak.progress import Progress
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run an experiment: the authors' ``data`` if there, seed, arithmetic, solver.
+    """How to run an experiment: the authors' ``data`` where given, seed, arithmetic, solver.
 
     ``sound`` leaves fragile digit queries out; ``postgres`` is a server to use for numeric
     arithmetic instead of one started for the purpose; ``runner`` runs and keeps simulated trials.
@@ -39,15 +39,15 @@ class Settings:
         """The authors' folder, for an experiment on recorded answers."""
         if self.data is None:
             raise InputError(
-                f"{experiment} reads recorded answers; pass --data with the folder `data` of the "
-                "authors' repository (a785236/Linear-Program-Reconstruction)"
+                f"{experiment} reads recorded answers; give the folder `data` of the authors' "
+                "repository (a785236/Linear-Program-Reconstruction)"
             )
         return self.data
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper next to what came out here: agrees or not, and if not, why."""
+    """A sentence of the paper beside our result: whether they agree, and if not, why."""
 
     text: str
     paper: str
@@ -58,7 +58,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out: ``records``, called ``kind``, of flat fields, claims, and remarks."""
+    """The results: ``records`` of flat fields, called ``kind``, claims, and remarks."""
 
     kind: str
     records: tuple[Mapping[str, Any], ...]

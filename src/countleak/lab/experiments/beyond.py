@@ -72,7 +72,7 @@ EXPERIMENTS = (
     ),
     _experiment(
         "suppression",
-        "Says nothing of this: what does holding back low counts cost the attacker? (12 of 101)",
+        "Says nothing of this: what does suppressing low counts cost the attacker? (12 of 101)",
         _suppression,
         ("sigma", "queries", "suppression"),
     ),

@@ -62,7 +62,7 @@ class Cell:
             "standard_error": self.error,
             "baseline": self.baseline,
             "feasible_share": self.feasible[0],
-            "ms_a_program": 1000 * self.seconds,
+            "ms_per_program": 1000 * self.seconds,
         }
 
 
@@ -89,18 +89,18 @@ def _cell(at: dict[str, Any], group: Sequence[Mapping[str, Any]]) -> Cell:
     )
 
 
-def pick(found: Iterable[Cell], **at: Any) -> list[Cell]:
+def pick(among: Iterable[Cell], **at: Any) -> list[Cell]:
     """The cells with these values."""
-    return [cell for cell in found if all(cell.at[k] == v for k, v in at.items())]
+    return [cell for cell in among if all(cell.at[k] == v for k, v in at.items())]
 
 
-def first_above(found: Sequence[Cell], axis: str, level: float) -> float | None:
+def first_above(among: Sequence[Cell], axis: str, level: float) -> float | None:
     """The smallest value of ``axis`` at which the mean exceeds ``level``."""
-    above = [cell.at[axis] for cell in found if cell.mean is not None and cell.mean > level]
+    above = [cell.at[axis] for cell in among if cell.mean is not None and cell.mean > level]
     return min(above) if above else None
 
 
-def first_below(found: Sequence[Cell], axis: str, level: float) -> float | None:
+def first_below(among: Sequence[Cell], axis: str, level: float) -> float | None:
     """The smallest value of ``axis`` at which the mean is under ``level``."""
-    below = [cell.at[axis] for cell in found if cell.mean is not None and cell.mean < level]
+    below = [cell.at[axis] for cell in among if cell.mean is not None and cell.mean < level]
     return min(below) if below else None

@@ -1,4 +1,4 @@
-"""Ours beside the authors' own results, cell by cell."""
+"""Our results beside the authors' own, cell by cell."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -42,10 +42,10 @@ def read_paper_results(path: Path) -> tuple[Published, ...]:
     rows = csv.DictReader(StringIO(read_text(path)))
     if not {"lp", "m", "sigma", "mean_accuracy"} <= set(rows.fieldnames or ()):
         raise InputError(f"{path} line 1: not the authors' results; expected columns lp, n, m, ...")
-    found = []
+    results = []
     for number, row in enumerate(rows, 2):
         try:
-            found.append(
+            results.append(
                 Published(
                     row["lp"],
                     int(row["n"]),
@@ -63,17 +63,18 @@ def read_paper_results(path: Path) -> tuple[Published, ...]:
                 f"{path} line {number}: not a cell of the authors' results ({error}); "
                 "check the file"
             ) from None
-    return tuple(found)
+    return tuple(results)
 
 
 def compare(outcomes: Mapping[str, Outcome], published: Sequence[Published]) -> list[Claim]:
     """Ours against theirs: mean accuracy for DMT, how often there is a solution for DiNi."""
-    found = []
-    if "figure-1" in outcomes and (claim := _compare_dmt(outcomes["figure-1"], published)):
-        found.append(claim)
-    if "figure-3" in outcomes and (claim := _compare_dini(outcomes["figure-3"], published)):
-        found.append(claim)
-    return found
+    comparisons = {"figure-1": _compare_dmt, "figure-3": _compare_dini}
+    claims = [
+        compared(outcomes[name], published)
+        for name, compared in comparisons.items()
+        if name in outcomes
+    ]
+    return [claim for claim in claims if claim is not None]
 
 
 def _compare_dmt(outcome: Outcome, published: Sequence[Published]) -> Claim | None:
@@ -95,7 +96,7 @@ def _compare_dmt(outcome: Outcome, published: Sequence[Published]) -> Claim | No
         f"{len(differences)} cells of 10 trials",
         f"mean difference {mean:+.4f}; {within:.1%} of cells within 2.5 standard errors of it",
         abs(mean) < 0.003 and within >= 0.95,
-        "without --data the people are others than theirs",
+        "a generated census holds other people than theirs",
     )
 
 
@@ -133,7 +134,7 @@ def _compare_dini(outcome: Outcome, published: Sequence[Published]) -> Claim | N
         f"differs by {np.mean(gaps):+.3f}, as it may: which feasible point a solver returns "
         "decides it",
         low <= their_high and their_low <= high,
-        "without --data the people are others than theirs",
+        "a generated census holds other people than theirs",
     )
 
 

@@ -23,7 +23,7 @@ def run(settings: Settings, progress: Progress) -> Outcome:
             decoder="dini-vertex", multiplier=multiplier, queries=queries, number=range(TRIALS)
         )
     ]
-    found = settings.runner.run(trials, settings.setting, progress)
+    stored = settings.runner.run(trials, settings.setting, progress)
     records = tuple(
         {
             **cell.at,
@@ -32,7 +32,7 @@ def run(settings: Settings, progress: Progress) -> Outcome:
             "trials": cell.trials,
             "paper": paper,
         }
-        for cell, (_, _, paper) in zip(cells(found, ("multiplier", "queries")), CELLS, strict=True)
+        for cell, (_, _, paper) in zip(cells(stored, ("multiplier", "queries")), CELLS, strict=True)
     )
     return Outcome("rows", records)
 

@@ -17,46 +17,46 @@ MANY = range(100)
 
 def trials() -> list[Trial]:
     """The authors' grid, the wider range of the captions, and 100 trials where claims are made."""
-    found = grid(n=SIZES, queries=QUERIES, sigma=SIGMAS, number=range(10))
-    found += grid(n=SIZES, queries=2550, sigma=WIDE_SIGMAS, number=range(10))
-    found += grid(n=100, queries=QUERIES, sigma=4.0, number=MANY)
-    found += grid(n=100, queries=2550, sigma=WIDE_SIGMAS, number=MANY)
-    return list(dict.fromkeys(found))
+    planned = grid(n=SIZES, queries=QUERIES, sigma=SIGMAS, number=range(10))
+    planned += grid(n=SIZES, queries=2550, sigma=WIDE_SIGMAS, number=range(10))
+    planned += grid(n=100, queries=QUERIES, sigma=4.0, number=MANY)
+    planned += grid(n=100, queries=2550, sigma=WIDE_SIGMAS, number=MANY)
+    return list(dict.fromkeys(planned))
 
 
 def run(settings: Settings, progress: Progress) -> Outcome:
     """Mean accuracy in every cell, and the claims of the two captions."""
-    found = cells(
+    grid_cells = cells(
         settings.runner.run(trials(), settings.setting, progress), ("n", "queries", "sigma")
     )
-    return Outcome("rows", tuple(cell.record() for cell in found), claims=claims(found))
+    return Outcome("rows", tuple(cell.record() for cell in grid_cells), claims=claims(grid_cells))
 
 
-def claims(found: list[Cell]) -> tuple[Claim, ...]:
+def claims(grid_cells: list[Cell]) -> tuple[Claim, ...]:
     """What the captions say of n = 100, and that size matters little."""
-    by_queries = pick(found, n=100, sigma=4.0)
-    by_sigma = pick(found, n=100, queries=2550)
+    by_queries = pick(grid_cells, n=100, sigma=4.0)
+    by_sigma = pick(grid_cells, n=100, queries=2550)
     return (
         crossing("Figure 1", "above", by_queries, "queries", 0.95, 1150, (1050, 1250)),
         crossing("Figure 1", "above", by_queries, "queries", 0.99, 2050, (1950, 2450)),
         crossing("Figure 1", "below", by_sigma, "sigma", 0.99, 5, (5, 5)),
         crossing("Figure 1", "below", by_sigma, "sigma", 0.95, 7, (7, 8)),
-        _size_matters_little(found),
+        _size_matters_little(grid_cells),
     )
 
 
 def crossing(
     figure: str,
     side: str,
-    found: list[Cell],
+    grid_cells: list[Cell],
     axis: str,
     level: float,
     paper: float,
     agrees: tuple[float, float],
 ) -> Claim:
     """The claim that the mean first crosses ``level`` at ``paper`` of ``axis``."""
-    first = (first_above if side == "above" else first_below)(found, axis, level)
-    cell = pick(found, **{axis: first})[0] if first is not None else None
+    first = (first_above if side == "above" else first_below)(grid_cells, axis, level)
+    cell = pick(grid_cells, **{axis: first})[0] if first is not None else None
     ours = "never"
     if cell is not None and cell.band is not None:
         low, high = cell.band
@@ -73,10 +73,10 @@ def crossing(
     )
 
 
-def _size_matters_little(found: list[Cell]) -> Claim:
+def _size_matters_little(grid_cells: list[Cell]) -> Claim:
     means = {}
     for n in SIZES:
-        grid_means = [c.mean for c in pick(found, n=n) if c.at["sigma"] in SIGMAS]
+        grid_means = [c.mean for c in pick(grid_cells, n=n) if c.at["sigma"] in SIGMAS]
         means[n] = float(np.mean([mean for mean in grid_means if mean is not None]))
     spread = max(means.values()) - min(means.values())
     shown = ", ".join(f"n = {n}: {mean:.3f}" for n, mean in means.items())

@@ -8,7 +8,8 @@ from figure 1, so that is inferred.
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.lab.experiments.cells import Cell, cells, pick
 from countleak.lab.experiments.figure_1 import QUERIES, SIZES, WIDE_SIGMAS, crossing
-from countleak.lab.experiments.trials import SIGN_NOISES, Trial, grid
+from countleak.lab.experiments.names import SIGN_NOISES
+from countleak.lab.experiments.trials import Trial, grid
 from countleak.progress import Progress
 
 NAME = "Figure 2 (±1 queries, noise of SD 2 sigma)"
@@ -16,10 +17,10 @@ NAME = "Figure 2 (±1 queries, noise of SD 2 sigma)"
 
 def trials() -> list[Trial]:
     """All noises at n = 100, and every size with the inferred one."""
-    found = grid(
+    planned = grid(
         family="signs", n=100, queries=QUERIES, sigma=4.0, sign_noise=SIGN_NOISES, number=range(20)
     )
-    found += grid(
+    planned += grid(
         family="signs",
         n=100,
         queries=2550,
@@ -27,32 +28,34 @@ def trials() -> list[Trial]:
         sign_noise=SIGN_NOISES,
         number=range(20),
     )
-    found += grid(
+    planned += grid(
         family="signs", n=SIZES, queries=QUERIES, sigma=4.0, sign_noise="double", number=range(10)
     )
-    found += grid(n=100, queries=QUERIES, sigma=4.0, number=range(10))
-    return list(dict.fromkeys(found))
+    planned += grid(n=100, queries=QUERIES, sigma=4.0, number=range(10))
+    return list(dict.fromkeys(planned))
 
 
 def run(settings: Settings, progress: Progress) -> Outcome:
     """Mean accuracy in every cell, subset queries beside ±1 queries."""
-    found = cells(
+    grid_cells = cells(
         settings.runner.run(trials(), settings.setting, progress),
         ("family", "sign_noise", "n", "queries", "sigma"),
     )
-    return Outcome("rows", tuple(cell.record() for cell in found), claims=claims(found))
+    return Outcome("rows", tuple(cell.record() for cell in grid_cells), claims=claims(grid_cells))
 
 
-def claims(found: list[Cell]) -> tuple[Claim, ...]:
+def claims(grid_cells: list[Cell]) -> tuple[Claim, ...]:
     """The captions' thresholds under the inferred noise, and the likeness to figure 1."""
-    inferred = pick(found, family="signs", sign_noise="double", n=100)
-    subsets = {cell.at["queries"]: cell for cell in pick(found, family="digits")}
+    inferred = pick(grid_cells, family="signs", sign_noise="double", n=100)
+    subsets = {cell.at["queries"]: cell for cell in pick(grid_cells, family="digits")}
     gaps = [
         (cell.mean or 0.0) - (subsets[cell.at["queries"]].mean or 0.0)
         for cell in pick(inferred, sigma=4.0)
     ]
     average, largest = sum(gaps) / len(gaps), max(map(abs, gaps))
-    direct = pick(found, family="signs", sign_noise="direct", n=100, sigma=4.0, queries=1050)[0]
+    direct = pick(grid_cells, family="signs", sign_noise="direct", n=100, sigma=4.0, queries=1050)[
+        0
+    ]
     alike = abs(average) < 0.01
     return (
         crossing(NAME, "above", pick(inferred, sigma=4.0), "queries", 0.95, 1050, (1050, 1250)),

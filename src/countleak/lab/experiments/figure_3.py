@@ -16,7 +16,7 @@ CLAIMED_QUERIES = (1850, 2250)
 
 def trials() -> list[Trial]:
     """The authors' grid by vertex; the figure's panels by centre too, and over the wide sigmas."""
-    found = grid(
+    planned = grid(
         decoder="dini-vertex",
         queries=QUERIES,
         sigma=SIGMAS,
@@ -24,24 +24,26 @@ def trials() -> list[Trial]:
         number=range(10),
     )
     for decoder in ("dini-vertex", "dini-centre"):
-        found += grid(decoder=decoder, queries=QUERIES, multiplier=SHOWN, number=range(10))
-        found += grid(decoder=decoder, sigma=WIDE_SIGMAS, multiplier=SHOWN, number=range(10))
-    found += grid(decoder="dini-vertex", queries=CLAIMED_QUERIES, multiplier=2.5, number=range(100))
-    return list(dict.fromkeys(found))
+        planned += grid(decoder=decoder, queries=QUERIES, multiplier=SHOWN, number=range(10))
+        planned += grid(decoder=decoder, sigma=WIDE_SIGMAS, multiplier=SHOWN, number=range(10))
+    planned += grid(
+        decoder="dini-vertex", queries=CLAIMED_QUERIES, multiplier=2.5, number=range(100)
+    )
+    return list(dict.fromkeys(planned))
 
 
 def run(settings: Settings, progress: Progress) -> Outcome:
     """Mean accuracy of the feasible trials and the share of them, in every cell."""
-    found = cells(
+    grid_cells = cells(
         settings.runner.run(trials(), settings.setting, progress),
         ("decoder", "multiplier", "queries", "sigma"),
     )
-    return Outcome("rows", tuple(cell.record() for cell in found), claims=claims(found))
+    return Outcome("rows", tuple(cell.record() for cell in grid_cells), claims=claims(grid_cells))
 
 
-def claims(found: list[Cell]) -> tuple[Claim, ...]:
+def claims(grid_cells: list[Cell]) -> tuple[Claim, ...]:
     """Larger bounds do worse; B = 3 always has a solution; B = 2.5 often has none."""
-    vertex = pick(found, decoder="dini-vertex")
+    vertex = pick(grid_cells, decoder="dini-vertex")
     by_bound = [
         (b, pick(vertex, multiplier=b, queries=2550, sigma=4.0)[0]) for b in (3.0, 4.0, 5.0, 10.0)
     ]
@@ -93,7 +95,7 @@ def claims(found: list[Cell]) -> tuple[Claim, ...]:
     )
 
 
-FEW = "the paper's share rests on 10 trials a point"
+FEW = "the paper's share rests on 10 trials per point"
 
 
 def _infeasible(cell: Cell) -> str:

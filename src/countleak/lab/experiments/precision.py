@@ -1,4 +1,4 @@
-"""Why the last range failed: who is meant by a query depends on who computes it."""
+"""Why the last range failed: whom a query counts depends on who computes it."""
 
 from contextlib import ExitStack
 
@@ -15,7 +15,6 @@ from countleak.progress import Progress
 def run(settings: Settings, progress: Progress) -> Outcome:
     """Residual SD by exponent at the truth, for the highest range, in three arithmetics."""
     recorded = read_ranges(settings.required_data("precision"))[-1]
-    answers, ids = recorded.log.answers(), recorded.people.ids
     with ExitStack() as stack:
         given = settings.arithmetic
         numeric = given if isinstance(given, Numeric) else None
@@ -24,11 +23,12 @@ def run(settings: Settings, progress: Progress) -> Outcome:
         residuals = {}
         for done, arithmetic in enumerate(arithmetics):
             progress(done, len(arithmetics))
-            queries = recorded.log.queries(ids, arithmetic)
-            residuals[arithmetic.name] = residual_at(recorded.secret, queries, answers)
+            transcript = recorded.log.transcript(recorded.people.ids, arithmetic)
+            residuals[arithmetic.name] = residual_at(recorded.secret, transcript)
     progress(len(arithmetics), len(arithmetics))
-    exponents = queries.parameters["exponent"][answers.released]
-    broken = fragile(queries)[answers.released]
+    queries = transcript.queries
+    exponents = queries.parameters["exponent"][transcript.released]
+    broken = fragile(queries)[transcript.released]
     records = [
         {
             "exponent": float(exponent),

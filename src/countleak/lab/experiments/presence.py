@@ -10,7 +10,7 @@ TRIALS = 10
 def run(settings: Settings, progress: Progress) -> Outcome:
     """False negatives and positives in each trial; noise is drawn anew, who is there is not."""
     trials = grid(world="presence", n=101, queries=3500, sigma=4.0, number=range(TRIALS))
-    found = settings.runner.run(trials, settings.setting, progress)
+    stored = settings.runner.run(trials, settings.setting, progress)
     records = tuple(
         {
             "trial": record["trial"]["number"],
@@ -22,7 +22,7 @@ def run(settings: Settings, progress: Progress) -> Outcome:
             "accuracy": record["accuracy"],
             "baseline": record["baseline"],
         }
-        for record in found
+        for record in stored
     )
     missed = [record["false_negatives"] for record in records]
     invented = sum(record["false_positives"] for record in records)

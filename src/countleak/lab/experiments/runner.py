@@ -1,4 +1,4 @@
-"""Runs trials: on the cores here, or on a cluster through joblib, and stores them as they come."""
+"""Runs trials through joblib, on this machine's cores or a Dask cluster, and stores each result."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +12,9 @@ import joblib
 from countleak.attack.programs import Objective
 from countleak.attack.solvers.interior import warm_up
 from countleak.errors import InputError, MissingExtra
+from countleak.lab.experiments.attacks import run_batch
 from countleak.lab.experiments.store import Store
-from countleak.lab.experiments.trials import Setting, Trial, batches, record_key, run_batch
+from countleak.lab.experiments.trials import Setting, Trial, batches, record_key
 from countleak.progress import Progress, silent
 
 
@@ -21,9 +22,8 @@ from countleak.progress import Progress, silent
 class Runner:
     """Where trials run and where they are kept.
 
-    ``cluster`` is a Dask scheduler's address (`tcp://host:8786`), `local:2` for a Dask cluster of
-    two worker processes started here, or a Ray address (`ray://host:10001`); without one, joblib
-    uses ``jobs`` cores of this machine.
+    ``cluster`` is a Dask scheduler's address (`tcp://host:8786`), or `local:2` for a Dask cluster
+    of two worker processes started here; without one, joblib uses ``jobs`` cores of this machine.
     """
 
     folder: Path
@@ -51,17 +51,17 @@ class Runner:
         store: Store,
         progress: Progress,
     ) -> list[Mapping[str, Any]]:
-        open_ = [trial for trial in trials if record_key(trial, setting) not in store.records]
-        done = len(trials) - len(open_)
+        pending = [trial for trial in trials if record_key(trial, setting) not in store.records]
+        done = len(trials) - len(pending)
         progress(done, len(trials))
-        if open_:
+        if pending:
             # Compiled here once, so that the workers find it cached.
             for objective in Objective:
                 warm_up(objective)
             with self._backend() as jobs:
                 work = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
                 # The longest first, so that no core waits for a straggler at the end.
-                ordered = sorted(batches(open_), key=_cost, reverse=True)
+                ordered = sorted(batches(pending), key=_cost, reverse=True)
                 for records in work(joblib.delayed(run_batch)(b, setting) for b in ordered):
                     store.append(records)
                     done += len(records)
@@ -71,18 +71,12 @@ class Runner:
     @contextmanager
     def _backend(self) -> Iterator[int]:
         """The joblib backend that the cluster's address names, and the jobs to ask it for."""
-        with ExitStack() as stack:
-            if self.cluster is None:
-                stack.enter_context(joblib.parallel_config("loky", inner_max_num_threads=1))
+        if self.cluster is None:
+            with joblib.parallel_config("loky", inner_max_num_threads=1):
                 yield self.jobs
-                return
-            if self.cluster.startswith("ray://"):
-                _register_ray(self.cluster)
-                stack.enter_context(joblib.parallel_config("ray"))
-            else:
-                stack.enter_context(_dask(self.cluster))
-                stack.enter_context(joblib.parallel_config("dask"))
-            yield -1
+        else:
+            with _dask(self.cluster), joblib.parallel_config("dask"):
+                yield -1
 
 
 def _cost(batch: Sequence[Trial]) -> float:
@@ -101,27 +95,15 @@ def _dask(address: str) -> Iterator[None]:
     with ExitStack() as stack:
         if address.startswith("local:"):
             if not re.fullmatch("[1-9][0-9]{0,3}", address[6:]):
-                raise InputError(f"--cluster {address!r}: write local:2 for two workers")
+                raise InputError(f"cluster {address!r}: write local:2 for two workers")
             cluster = LocalCluster(
                 n_workers=int(address[6:]), threads_per_worker=1, dashboard_address=None
             )
             address = stack.enter_context(cluster).scheduler_address
         elif not address.startswith(("tcp://", "tls://")):
-            raise InputError(
-                f"--cluster {address!r}: write tcp://host:8786, local:2 or ray://host:10001"
-            )
+            raise InputError(f"cluster {address!r}: write tcp://host:8786 or local:2")
         try:
             stack.enter_context(Client(address, timeout=4))
         except (OSError, ValueError):
-            raise InputError(f"--cluster {address}: no Dask scheduler answers there") from None
+            raise InputError(f"cluster {address}: no Dask scheduler answers there") from None
         yield
-
-
-def _register_ray(address: str) -> None:
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError:
-        raise InputError("a Ray cluster needs Ray; run: pip install ray") from None
-    ray.init(address, ignore_reinit_error=True)
-    register_ray()

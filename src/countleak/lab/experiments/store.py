@@ -1,15 +1,14 @@
-"""Trials on disk: a line each, only ever appended, so that a killed run goes on where it was.
+"""Trials on disk: one line each, only ever appended, so that a killed run can be resumed.
 
 The file is JSON lines under a header; DuckDB reads it as it is:
 
     SELECT trial.sigma, avg(accuracy) FROM 'trials.jsonl' WHERE trial IS NOT NULL GROUP BY ALL
 """
 
-import fcntl
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from countleak.errors import InputError
 from countleak.files import JournalFile
@@ -18,8 +17,8 @@ from countleak.files import JournalFile
 class Store:
     """The trials at ``path``; ``records`` holds them by key, those of earlier runs included.
 
-    A store is one writer's at a time; the file is locked until ``close``. One that nothing was
-    added to leaves nothing behind.
+    A store has one writer at a time; the file is locked until ``close``. A store to which nothing
+    was added leaves nothing behind.
     """
 
     def __init__(self, path: Path):
@@ -34,7 +33,7 @@ class Store:
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from None
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._lock)
         except OSError:
             self._lock.close()
             raise InputError(
@@ -74,3 +73,12 @@ class Store:
         new = list(records)
         self._journal.append(new)
         self.records.update({record["key"]: record for record in new})
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Lock a file, or raise OSError where another process has; Windows has no such lock."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

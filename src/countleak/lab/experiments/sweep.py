@@ -1,4 +1,4 @@
-"""A user's own grid, from a short TOML file or from flags: same trials, same runner."""
+"""A user's own grid, from a short TOML file or from values: same trials, same runner."""
 
 import re
 import tomllib
@@ -19,7 +19,7 @@ FIELDS: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """A name, the fields of a trial with one value or several each, and trials a cell."""
+    """A name, the fields of a trial with one value or several each, and trials per cell."""
 
     name: str
     values: Mapping[str, Any]
@@ -35,7 +35,7 @@ class Sweep:
         if "dini" in str(decoders) and "multiplier" not in self.values:
             raise InputError("DiNi needs its bound; give a multiplier, like 3")
         if self.repeats < 1:
-            raise InputError(f"trials is {self.repeats}; run at least 1 a cell")
+            raise InputError(f"trials is {self.repeats}; run at least 1 per cell")
         return grid(**self.values, number=range(self.repeats))
 
     @property
@@ -59,7 +59,7 @@ def read_sweep(path: Path) -> Sweep:
 
 def check_values(content: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The values with the types a trial wants, or an InputError that names the field."""
-    found = {}
+    checked = {}
     for name, value in content.items():
         if name not in FIELDS:
             raise InputError(f"{where}: there is no field {name!r}; choose {', '.join(FIELDS)}")
@@ -67,13 +67,13 @@ def check_values(content: Mapping[str, Any], where: str) -> dict[str, Any]:
         if not given:
             raise InputError(f"{where}: {name} has no value; give one or several")
         typed = [_typed(name, each, where) for each in given]
-        found[name] = typed if isinstance(value, list) else typed[0]
-    return found
+        checked[name] = typed if isinstance(value, list) else typed[0]
+    return checked
 
 
 def _typed(name: str, value: Any, where: str) -> Any:
     kind = FIELDS[name]
-    # A whole number will do where any number is asked for, but a flag is no number.
+    # A whole number will do where any number is expected, but true and false are none.
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:

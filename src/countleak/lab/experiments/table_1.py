@@ -1,4 +1,4 @@
-"""Table 1: the attack on the answers that Diffix gave, one row a range of client ids."""
+"""Table 1: the attack on the answers that Diffix gave, one row per range of client ids."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.programs import CappedDmt, Dmt
-from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import fragile
-from countleak.attack.transcript import Answers
-from countleak.audit.scores import Score, score
+from countleak.attack.transcript import Transcript
+from countleak.audit.scores import score
 from countleak.audit.targets.recorded import RecordedRange, read_ranges
 from countleak.lab.experiments import Claim, Experiment, Outcome, Settings
 from countleak.progress import Progress
@@ -30,12 +29,11 @@ PAPER: dict[tuple[str, float | None], float] = {
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row to fill: a range, its queries up to an exponent, and their answers."""
+    """One row to fill: a range, and its queries up to an exponent with their answers."""
 
     recorded: RecordedRange
     limit: float | None
-    queries: Queries
-    answers: Answers
+    transcript: Transcript
 
 
 def run(settings: Settings, progress: Progress) -> Outcome:
@@ -79,37 +77,40 @@ def _claims(records: Sequence[Mapping[str, Any]]) -> Iterator[Claim]:
 
 def _limits(recorded: RecordedRange) -> list[float | None]:
     """No limit on the exponents, and those that the paper tried on this range."""
-    tried = {limit for name, limit in PAPER if name == recorded.name and limit is not None}
-    return [None, *sorted(tried, reverse=True)]
+    limits = {limit for name, limit in PAPER if name == recorded.name and limit is not None}
+    return [None, *sorted(limits, reverse=True)]
 
 
 def _rows(recorded: RecordedRange, limits: list[float | None], settings: Settings) -> Iterator[Row]:
-    queries = recorded.log.queries(recorded.people.ids, settings.arithmetic)
-    answers = recorded.log.answers()
-    sound = ~fragile(queries) if settings.sound else np.ones(len(queries), dtype=np.bool_)
+    transcript = recorded.log.transcript(recorded.people.ids, settings.arithmetic)
+    if settings.sound:
+        transcript = transcript.where(~fragile(transcript.queries))
     for limit in limits:
-        within = queries.parameters["exponent"] <= (np.inf if limit is None else limit)
-        kept = np.flatnonzero(within & sound)
-        yield Row(recorded, limit, queries.take(kept), answers.to_some(kept))
+        within = _exponents(transcript) <= (np.inf if limit is None else limit)
+        yield Row(recorded, limit, transcript.where(within))
+
+
+def _exponents(transcript: Transcript) -> NDArray[np.float64]:
+    return transcript.queries.parameters["exponent"]
 
 
 def _fill(row: Row, settings: Settings) -> dict[str, Any]:
     secret = row.recorded.secret
     dmt, bounded = (
-        score(Rounding(program, settings.solver).decode(row.queries, row.answers), secret)
+        score(Rounding(program, settings.solver).decode(row.transcript), secret)
         for program in (Dmt(), CappedDmt())
     )
-    residual = residual_at(secret, row.queries, row.answers)
+    residual = residual_at(secret, row.transcript)
     return {
         "range": row.recorded.name,
-        "target": row.recorded.log.condition.value,
+        "target": row.recorded.log.secret.parts[2],
         "n": secret.size,
-        "queries": len(row.queries),
-        "max_exponent": float(row.queries.parameters["exponent"].max()),
+        "queries": len(row.transcript),
+        "max_exponent": float(_exponents(row.transcript).max()),
         "accuracy_paper": PAPER.get((row.recorded.name, row.limit)),
         "accuracy_bounded": bounded.accuracy,
         "accuracy_dmt": dmt.accuracy,
-        "interval_dmt": _interval(dmt),
+        "interval_dmt": dmt.interval(),
         "baseline": dmt.baseline,
         "kappa": dmt.kappa,
         "residual_mean": float(residual.mean()),
@@ -117,18 +118,9 @@ def _fill(row: Row, settings: Settings) -> dict[str, Any]:
     }
 
 
-def residual_at(
-    secret: NDArray[np.int8], queries: Queries, answers: Answers
-) -> NDArray[np.float64]:
+def residual_at(secret: NDArray[np.int8], transcript: Transcript) -> NDArray[np.float64]:
     """Answer less true count, for every released answer."""
-    kept = answers.released
-    exact = queries.dot(secret.astype(np.float64))[answers.query[kept]]
-    return answers.values[kept] - exact
-
-
-def _interval(found: Score) -> list[float] | None:
-    interval = found.interval()
-    return list(interval) if interval else None
+    return transcript.b - transcript.A @ secret.astype(np.float64)
 
 
 EXPERIMENT = Experiment(

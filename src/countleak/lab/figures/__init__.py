@@ -1,1 +1,1 @@
-"""Pictures of what was found, drawn with altair: one subject a file."""
+"""Pictures of experiments and measurements, drawn with altair: one subject per file."""

@@ -12,9 +12,9 @@ from countleak.lab.bench.solvers import OURS, Row, growth
 
 
 def draw_orders(curves: Sequence[Curve], path: Path) -> None:
-    """Draw the true share right against queries, the mean of all systems, a line an order.
+    """Draw the true share right against queries, the mean of all systems, one line per order.
 
-    A system that was asked no more, because its guess was sure, stays at its last share.
+    A system whose questions ended, because its guess was sure, stays at its last share.
     """
     alt = altair()
     points = []
@@ -51,7 +51,7 @@ def draw_orders(curves: Sequence[Curve], path: Path) -> None:
 
 
 def draw_categories(rows: Sequence[CategoryRow], path: Path) -> None:
-    """Draw mean accuracy against queries a value, a line a decoder, ± 2 standard errors."""
+    """Draw mean accuracy against queries per value, one line per decoder, ± 2 standard errors."""
     alt = altair()
     values = [
         {
@@ -66,7 +66,7 @@ def draw_categories(rows: Sequence[CategoryRow], path: Path) -> None:
     order = list(dict.fromkeys(row.decoder for row in rows))
     scale = alt.Scale(domain=[0.5, 1.0], clamp=True)
     share = alt.Y("accuracy:Q", title="values recovered", scale=scale, axis=alt.Axis(format="%"))
-    across = alt.X("queries:Q", title="queries a value", axis=alt.Axis(grid=False))
+    across = alt.X("queries:Q", title="queries per value", axis=alt.Axis(grid=False))
     colour = alt.Color(
         "decoder:N",
         title=None,

@@ -16,7 +16,7 @@ def draw_curves(
     title: str,
     stem: Path,
 ) -> None:
-    """Draw mean accuracy against ``x`` with its band, a line a value of ``series``.
+    """Draw mean accuracy against ``x`` with its band, one line per value of ``series``.
 
     ``points`` are the paper's, drawn as dots; ``levels`` are ruled. Written as SVG, PNG and
     interactive HTML beside ``stem``.

@@ -1,0 +1,248 @@
+"""A client's connection over the PostgreSQL protocol: messages, simple queries, cancelling."""
+
+import asyncio
+import ssl
+import struct
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from pygwire import ConnectionPhase, FrontendMessageDecoder, PygwireError, messages
+from pygwire.constants import TransactionStatus
+from pygwire.messages import PGMessage
+
+from countleak.diffix.server.errors import CANCELLED, PROTOCOL, Failure, state_of
+from countleak.diffix.server.extended import ExtendedQueries
+from countleak.diffix.server.options import Limits
+from countleak.diffix.server.results import BINARY_FORMAT, TEXT_FORMAT, Field, Result, Type
+from countleak.diffix.server.session import Session
+from countleak.errors import TargetError
+
+T = TypeVar("T")
+# As PostgreSQL's own limit on start-up packets.
+STARTUP_SIZE = 10_000
+# Rows between two looks at whether the client takes them.
+BATCH = 500
+
+
+class Connection:
+    """One client: its messages, whole and of bounded size and time, and what goes out to it."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits
+    ) -> None:
+        """Speak with a client that has just connected; nothing of it is known yet."""
+        # By these it can be cancelled.
+        self.number, self.key = 0, b""
+        self.secure = False
+        self._reader, self._writer = reader, writer
+        self._longest, self._stall_seconds = limits.message_size, limits.stall_seconds
+        self._out = bytearray()
+        self._running: asyncio.Future[Any] | None = None
+        self._cancelled = False
+        name = writer.get_extra_info("peername")
+        self.peer = f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "client"
+
+    async def startup(self) -> PGMessage:
+        """A message of the start-up, which has no type byte; the caller sets the time."""
+        head = await self._reader.readexactly(4)
+        length = struct.unpack("!I", head)[0]
+        if not 8 <= length <= STARTUP_SIZE:
+            raise Failure(PROTOCOL, "invalid length of startup packet")
+        body = await self._reader.readexactly(length - 4)
+        return _decoded(head + body, ConnectionPhase.STARTUP)
+
+    async def next(self, phase: ConnectionPhase = ConnectionPhase.READY) -> PGMessage:
+        """The next message; a client may take its time to begin one, but not to end it."""
+        kind = await self._reader.readexactly(1)
+        async with asyncio.timeout(self._stall_seconds):
+            head = await self._reader.readexactly(4)
+            length = struct.unpack("!I", head)[0]
+            if not 4 <= length <= self._longest:
+                raise Failure(PROTOCOL, f"invalid message length; at most {self._longest} bytes")
+            body = await self._reader.readexactly(length - 4)
+        return _decoded(kind + head + body, phase)
+
+    async def answer_tls(self, context: ssl.SSLContext | None) -> None:
+        """Turn TLS on, or say that there is none."""
+        if context is None:
+            self._writer.write(b"N")
+            await self._writer.drain()
+            return
+        # Whatever came before the handshake was not protected by it: none may be left over.
+        early = asyncio.ensure_future(self._reader.read(1))
+        await asyncio.sleep(0)
+        if early.done():
+            raise Failure(PROTOCOL, "received unencrypted data after SSL request")
+        early.cancel()
+        await asyncio.wait([early])
+        self._writer.write(b"S")
+        await self._writer.drain()
+        await self._writer.start_tls(context)
+        self.secure = True
+
+    def cancel(self) -> None:
+        """Give up what is running, if anything is."""
+        if self._running is not None:
+            self._cancelled = True
+            self._running.cancel()
+
+    async def run(self, session: Session, work: Callable[[], T]) -> T:
+        """What ``work`` returns in the database's thread, unless the client cancels it."""
+        running = asyncio.ensure_future(session.served.run(work))
+        self._running = running
+        try:
+            return await running
+        except asyncio.CancelledError:
+            if not self._cancelled:
+                raise
+            raise Failure(CANCELLED, "canceling statement due to user request") from None
+        finally:
+            self._running, self._cancelled = None, False
+
+    def send(self, message: PGMessage) -> None:
+        """Put a message with those that go out at the next ``flush``."""
+        self._out += message.to_wire()
+
+    async def flush(self) -> None:
+        """Send what has gathered; a client must take it in time."""
+        if self._out:
+            self._writer.write(bytes(self._out))
+            self._out.clear()
+            async with asyncio.timeout(self._stall_seconds):
+                await self._writer.drain()
+
+    def send_error(self, error: TargetError, severity: str = "ERROR") -> None:
+        """Put an error with the messages that go out."""
+        self.send(messages.ErrorResponse(_report(severity, state_of(error), str(error))))
+
+    def send_fields(self, fields: Sequence[Field], formats: Sequence[int] = ()) -> None:
+        """Put the description of a result's columns with the messages that go out."""
+        chosen = formats or [TEXT_FORMAT] * len(fields)
+        described = [
+            messages.FieldDescription(f.name, 0, 0, f.type.oid, f.type.size, -1, c)
+            for f, c in zip(fields, chosen, strict=True)
+        ]
+        self.send(messages.RowDescription(described))
+
+    async def send_rows(
+        self, result: Result, start: int, count: int, formats: Sequence[int] = ()
+    ) -> None:
+        """Send ``count`` rows of a result from ``start`` on."""
+        fields = result.fields or ()
+        chosen = formats or [TEXT_FORMAT] * len(fields)
+        for number, row in enumerate(result.rows[start : start + count], 1):
+            written = [
+                write_value(v, f.type, c) for v, f, c in zip(row, fields, chosen, strict=True)
+            ]
+            self.send(messages.DataRow(written))
+            if number % BATCH == 0:
+                await self.flush()
+
+    def send_end(self, result: Result, count: int) -> None:
+        """Put notices, changed settings and the end of a result with what goes out."""
+        for text in result.notices:
+            self.send(messages.NoticeResponse(_report("NOTICE", "00000", text)))
+        for name, value in result.changed.items():
+            self.send(messages.ParameterStatus(name, value))
+        tag = f"SELECT {count}" if result.tag.startswith("SELECT") else result.tag
+        self.send(messages.CommandComplete(tag))
+
+    async def send_last(self, error: Failure) -> None:
+        """Tell the client why its connection ends, if it still listens."""
+        self._out.clear()
+        self.send_error(error, "FATAL")
+        try:
+            await self.flush()
+        except (OSError, TimeoutError):
+            return
+
+
+class Conversation:
+    """What a client of an open session says, answered until it leaves."""
+
+    def __init__(self, connection: Connection, session: Session):
+        """Answer what comes over ``connection`` in ``session``."""
+        self._connection = connection
+        self._session = session
+        self._extended = ExtendedQueries(connection, session)
+        # After an error in an extended query everything is passed over until the next Sync.
+        self._skipping = False
+
+    async def hold(self) -> None:
+        """Answer message after message, until the client says goodbye."""
+        await self._ready()
+        while not isinstance(message := await self._connection.next(), messages.Terminate):
+            await self._take(message)
+
+    async def _take(self, message: PGMessage) -> None:
+        if isinstance(message, messages.Sync):
+            self._skipping = False
+            self._extended.sync()
+            await self._ready()
+        elif isinstance(message, messages.Flush):
+            await self._connection.flush()
+        elif isinstance(message, messages.Query):
+            self._skipping = False
+            await self._succeeds(self._simple(message.query_string))
+            await self._ready()
+        elif not self._skipping:
+            self._skipping = not await self._succeeds(self._extended.take(message))
+
+    async def _ready(self) -> None:
+        """Tell the client that the next query may come."""
+        status = TransactionStatus(self._session.state.status)
+        self._connection.send(messages.ReadyForQuery(status))
+        await self._connection.flush()
+
+    async def _succeeds(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Whether ``work`` went well; if it failed, the client is told."""
+        try:
+            await work
+        except TargetError as error:
+            if isinstance(error, Failure) and error.state == PROTOCOL:
+                raise
+            self._session.state.fail()
+            self._connection.send_error(error)
+            return False
+        return True
+
+    async def _simple(self, text: str) -> None:
+        """Answer the statements of a text one after the other."""
+        results, more = self._session.results(text), True
+        while more:
+            result, more = await self._connection.run(
+                self._session, lambda: next(results, (None, False))
+            )
+            if result is None:
+                self._connection.send(messages.EmptyQueryResponse())
+                return
+            if result.fields is not None:
+                self._connection.send_fields(result.fields)
+            await self._connection.send_rows(result, 0, len(result.rows))
+            if result.forgotten is not None:
+                self._extended.forget(result.forgotten)
+            self._connection.send_end(result, len(result.rows))
+
+
+def write_value(value: Any, type: Type, format: int) -> bytes | None:
+    """A value as the wire carries it; None for NULL."""
+    if value is None:
+        return None
+    try:
+        return type.binary(value) if format == BINARY_FORMAT else type.text(value).encode()
+    except (struct.error, ValueError, OverflowError):
+        raise Failure("22003", f"A value does not fit the type {type.name}.") from None
+
+
+def _decoded(frame: bytes, phase: ConnectionPhase) -> PGMessage:
+    decoder = FrontendMessageDecoder()
+    decoder.phase = phase
+    decoder.feed(frame)
+    try:
+        return next(decoder)
+    except (PygwireError, struct.error, ValueError, IndexError, StopIteration):
+        raise Failure(PROTOCOL, "a message that cannot be read") from None
+
+
+def _report(severity: str, state: str, text: str) -> dict[str, str]:
+    return {"S": severity, "V": severity, "C": state, "M": text.replace("\0", "")}

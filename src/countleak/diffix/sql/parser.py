@@ -1,0 +1,312 @@
+"""Text to a ``Statement``: one SELECT over the declared table, or a refusal.
+
+Only what is listed here gets through: every node of the parsed tree must be of a known class with
+nothing set that is not read. The statement is then written anew by ``render``, so whatever this
+file does not understand cannot reach the database.
+
+Questions of one shape, which differ in their constants only, are parsed once; an attack asks
+thousands of them. What is cached is the parsed tree and nothing that was concluded from it: every
+question's constants are put into the tree, and the tree is read and checked anew.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+from sqlglot import Dialect, Token, TokenType, exp
+from sqlglot.errors import SqlglotError
+
+from countleak.diffix.sql.conditions import read_conditions
+from countleak.diffix.sql.expressions import Reader, only
+from countleak.diffix.sql.statement import (
+    Aggregate,
+    Column,
+    Condition,
+    Constant,
+    Expression,
+    Statement,
+    Table,
+)
+from countleak.errors import Refused
+
+UNREADABLE = "The query cannot be read; write one SELECT statement."
+LONGEST = 200_000
+# The schema in which PostgreSQL's clients expect the tables.
+SCHEMA = "public"
+SHAPES_CACHED = 200
+# A longer text is mostly a list of constants, and hardly has the shape of another.
+LONGEST_SHAPE = 2000
+
+# Plain constants that touch no letter, point or quote, so that no E'\n', 1e5, .5 or 'it''s' is one.
+_CONSTANT = re.compile(
+    r"(?<![\w.'])(?:[0-9]++(?:\.[0-9]++)?|'[^'\\\0-\x1f]*+')(?![\w.'])", re.ASCII
+)
+# All that may stand around them: names and signs, but no quotes, comments or anything unusual.
+_PLAIN = re.compile(
+    r"[ \t\n]*+SELECT\b"
+    rf"(?:{_CONSTANT.pattern}|[A-Z_][A-Z_0-9]*+|[ \t\n(),.;*+=<>]|-(?!-)|/(?!\*))*+",
+    re.ASCII | re.IGNORECASE,
+)
+
+# What a cached tree is made of; nothing of it does more than compute. The parser looks into the
+# constants of other parts (INTERVAL '1 day').
+PARTS = (
+    *(exp.Select, exp.From, exp.Table, exp.Where, exp.Group, exp.Alias, exp.Column, exp.Identifier),
+    *(exp.Count, exp.Sum, exp.Avg, exp.Distinct, exp.Star, exp.Literal, exp.Neg, exp.Paren),
+    *(exp.And, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Not),
+    *(exp.Or, exp.Like, exp.ILike, exp.Is, exp.Null, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Pow),
+    *(exp.Sqrt, exp.Abs, exp.Floor, exp.Ceil, exp.Round, exp.Trunc, exp.Length, exp.Lower),
+    *(exp.Upper, exp.Left, exp.Right, exp.Substring, exp.Trim),
+)
+
+_POSTGRES = Dialect.get_or_raise("postgres")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A parsed tree and its constants, in the order of the text; one question at a time."""
+
+    tree: exp.Select
+    slots: Sequence[exp.Literal]
+    lock: Lock = field(default_factory=Lock)
+
+    @contextmanager
+    def filled(self, constants: Sequence[str]) -> Iterator[exp.Select]:
+        """The tree with these constants."""
+        with self.lock:
+            for slot, constant in zip(self.slots, constants, strict=True):
+                slot.args["this"] = constant.strip("'")
+            yield self.tree
+
+
+@dataclass(frozen=True)
+class Source:
+    """One statement of a ``whole`` text: either its tokens, or a cached shape and its constants."""
+
+    text: str
+    whole: str
+    tokens: Sequence[Token] = ()
+    shape: Shape | None = None
+    constants: Sequence[str] = ()
+
+    @contextmanager
+    def tree(self) -> Iterator[exp.Expr]:
+        """The parsed tree; it may be shared, so copy what outlives the block and change nothing."""
+        if self.shape is None:
+            yield _parsed(self)
+        else:
+            with self.shape.filled(self.constants) as tree:
+                yield tree
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words it consists of; none where its shape is cached."""
+        return tuple(token.text for token in self.tokens)
+
+
+def split(text: str) -> list[Source]:
+    """The statements of a text, which semicolons separate."""
+    lifted = lift(text)
+    shape = None if lifted is None else _shape(lifted[0])
+    if lifted is not None and shape is not None:
+        return [Source(text, text, shape=shape, constants=lifted[1])]
+    return _statements(text)
+
+
+def parse(text: str, reader: Reader) -> Statement:
+    """The statement that ``text`` asks of the reader's table."""
+    if len(text) > LONGEST:
+        raise Refused(f"The query has {len(text)} characters; at most {LONGEST} are read.")
+    sources = split(text)
+    if len(sources) != 1:
+        raise Refused(f"There are {len(sources)} statements; write one SELECT statement.")
+    with sources[0].tree() as tree:
+        return read_statement(tree, reader)
+
+
+def read_statement(tree: exp.Expr, reader: Reader, *, where: bool = True) -> Statement:
+    """The statement of a parsed tree; without ``where`` its conditions are left out unread."""
+    if type(tree) is not exp.Select:
+        raise Refused("Only SELECT statements over one table are answered.")
+    only(tree, "expressions", "from_", "where", "group")
+    source = tree.args.get("from_")
+    if source is None:
+        raise Refused(f"A query must select FROM the table `{reader.table.name}`.")
+    _check_table(source, reader.table)
+    conditions: tuple[Condition, ...] = ()
+    if where and (clause := tree.args.get("where")):
+        only(clause, "this")
+        conditions = read_conditions(clause.this, reader)
+    groups: tuple[Expression, ...] = ()
+    if group := tree.args.get("group"):
+        only(group, "expressions")
+        groups = tuple(
+            dict.fromkeys(_group(e, tree.expressions, reader) for e in group.expressions)
+        )
+    labels, aggregates, shown = _selected(tree.expressions, groups, reader)
+    return Statement(reader.table, aggregates, groups, conditions, labels, shown)
+
+
+def lift(text: str) -> tuple[str, list[str]] | None:
+    """The text with its constants numbered, and the constants; None where they are not plain."""
+    if len(text) > LONGEST_SHAPE or not _PLAIN.fullmatch(text):
+        return None
+    constants: list[str] = []
+
+    def number(constant: re.Match[str]) -> str:
+        constants.append(constant[0])
+        place = len(constants)
+        return f"'constant {place}'" if constant[0][0] == "'" else f"{1_000_000 + place}"
+
+    return _CONSTANT.sub(number, text), constants
+
+
+@lru_cache(maxsize=SHAPES_CACHED)
+def _shape(numbered: str) -> Shape | None:
+    """The shape of a text with numbered constants; None where the tree has not each once."""
+    try:
+        (statement,) = _statements(numbered)
+        tree = _parsed(statement)
+    except (Refused, ValueError):
+        return None
+    if type(tree) is not exp.Select or any(type(node) not in PARTS for node in tree.walk()):
+        return None
+    literals = list(tree.find_all(exp.Literal))
+    slots = {f"'{node.name}'" if node.is_string else node.name: node for node in literals}
+    constants = _CONSTANT.findall(numbered)
+    if len(literals) != len(constants) or set(slots) != set(constants):
+        return None
+    return Shape(tree, [slots[constant] for constant in constants])
+
+
+def _statements(text: str) -> list[Source]:
+    """The statements of a text by their tokens; those without any are left out."""
+    try:
+        tokens = _POSTGRES.tokenize(text)
+    except SqlglotError:
+        raise Refused(UNREADABLE) from None
+    ends = [at for at, t in enumerate(tokens) if t.token_type is TokenType.SEMICOLON]
+    statements, first, start = [], 0, 0
+    for end in (*ends, len(tokens)):
+        stop = tokens[end].start if end < len(tokens) else len(text)
+        if tokens[first:end]:
+            statements.append(Source(text[start:stop].strip(), text, tokens[first:end]))
+        first, start = end + 1, stop + 1
+    return statements
+
+
+def _parsed(source: Source) -> exp.Expr:
+    """The tree of a statement."""
+    try:
+        trees = _POSTGRES.parser().parse(list(source.tokens), source.whole)
+    except (
+        SqlglotError,
+        RecursionError,
+        ValueError,
+        AttributeError,
+        TypeError,
+        KeyError,
+        IndexError,
+    ):
+        # sqlglot's parser meets malformed input with more than its own errors.
+        raise Refused(UNREADABLE) from None
+    if len(trees) != 1 or trees[0] is None:
+        raise Refused(UNREADABLE)
+    return trees[0]
+
+
+def _check_table(source: exp.Expression, table: Table) -> None:
+    only(source, "this")
+    named = source.this
+    if type(named) is not exp.Table:
+        raise Refused(f"Only the table `{table.name}` itself can stand in FROM.")
+    only(named, "this", "db")
+    known = named.name.lower() == table.name.lower() and named.db.lower() in ("", SCHEMA)
+    if not isinstance(named.this, exp.Identifier) or not known:
+        raise Refused(f"Table `{named.name}` does not exist; ask about `{table.name}`.")
+
+
+def _group(node: exp.Expression, selected: list[exp.Expression], reader: Reader) -> Expression:
+    """A GROUP BY expression; a number in its place means that selected one."""
+    if type(node) is exp.Literal and not node.is_string:
+        if not node.name.isdigit() or not 1 <= int(node.name) <= len(selected):
+            raise Refused(f"GROUP BY {node.name[:10]}: there is no such selected expression.")
+        node = _bare(selected[int(node.name) - 1])[0]
+    expression = reader.expression(node)
+    if isinstance(expression, Constant):
+        raise Refused("GROUP BY takes columns and functions of them.")
+    return expression
+
+
+def _bare(node: exp.Expression) -> tuple[exp.Expression, str | None]:
+    """A selected expression without its alias, and the alias."""
+    if type(node) is exp.Alias:
+        only(node, "this", "alias")
+        return node.this, str(node.alias)
+    return node, None
+
+
+def _selected(
+    nodes: list[exp.Expression], groups: tuple[Expression, ...], reader: Reader
+) -> tuple[tuple[str, ...], tuple[Aggregate, ...], tuple[int, ...]]:
+    """The labels of the groups, in the order of GROUP BY, the aggregates, and which are shown."""
+    labels: dict[Expression, str] = {}
+    aggregates: list[Aggregate] = []
+    shown: list[int] = []
+    for node in nodes:
+        inner, alias = _bare(node)
+        if type(inner) in (exp.Count, exp.Sum, exp.Avg):
+            shown.append(len(groups) + len(aggregates))
+            aggregates.append(_aggregate(inner, alias, reader))
+            continue
+        expression = reader.expression(inner)
+        if expression not in groups:
+            raise Refused("A selected expression must be an aggregate or stand in GROUP BY.")
+        shown.append(groups.index(expression))
+        labels[expression] = alias or inner.sql(dialect="postgres")
+    if not aggregates:
+        raise Refused("A query must select an aggregate: count, sum or avg.")
+    of_groups = [labels.get(g, _label(g)) for g in groups]
+    names = _distinct([*of_groups, *(aggregate.label for aggregate in aggregates)])
+    named = zip(aggregates, names[len(groups) :], strict=True)
+    renamed = tuple(replace(aggregate, label=name) for aggregate, name in named)
+    return tuple(names[: len(groups)]), renamed, tuple(shown)
+
+
+def _distinct(labels: list[str]) -> list[str]:
+    """The labels, with a number behind one that stood before."""
+    names: list[str] = []
+    for label in labels:
+        number, name = 2, label
+        while name in names:
+            number, name = number + 1, f"{label}_{number}"
+        names.append(name)
+    return names
+
+
+def _label(expression: Expression) -> str:
+    return expression.name if isinstance(expression, Column) else "group"
+
+
+def _aggregate(node: Any, alias: str | None, reader: Reader) -> Aggregate:
+    only(node, "this", "big_int")
+    function = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}[type(node)]
+    inner, distinct = node.this, False
+    if type(inner) is exp.Distinct:
+        only(inner, "expressions")
+        if len(inner.expressions) != 1 or function != "count":
+            raise Refused("DISTINCT stands in count(DISTINCT column) only, with one column.")
+        inner, distinct = inner.expressions[0], True
+    if type(inner) is exp.Star and function == "count" and not distinct:
+        only(inner)
+        return Aggregate(function, None, False, alias or function)
+    column = reader.expression(inner) if inner is not None else None
+    if not isinstance(column, Column):
+        raise Refused(f"The function {function} takes a column, or count(*).")
+    if function != "count" and not column.kind.numeric:
+        raise Refused(f"Column `{column.name}` holds text; {function} takes numbers.")
+    return Aggregate(function, column, distinct, alias or function)

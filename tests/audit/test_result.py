@@ -1,0 +1,205 @@
+"""The audit in one call: frames in, a sentence, a score and one row per person out."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import countleak as cl
+from countleak.attack.guess_file import read_guess
+from countleak.attack.queries.files import read_queries
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.transcript import Answers, read_transcript
+from countleak.audit.people import People
+from countleak.audit.run import Asking, Keeping, audit
+from countleak.audit.scores import percent, score
+from countleak.audit.targets.simulated import Gaussian, Simulated, Uniform
+from countleak.errors import InputError
+
+N = 40
+RNG = np.random.default_rng(4)
+SEX = RNG.choice(["f", "m"], N, p=[0.6, 0.4])
+STATUS = RNG.choice(["A", "B", "C"], N)
+AMOUNT = RNG.integers(1000, 9000, N)
+IDS = [f"p{i:03}" for i in range(N)]
+DATA = {"uid": IDS, "sex": SEX.tolist(), "status": STATUS.tolist(), "amount": AMOUNT.tolist()}
+# Frames need not be in the order of their ids.
+ORDER = np.random.default_rng(5).permutation(N)
+SHUFFLED = {name: [values[i] for i in ORDER] for name, values in DATA.items()}
+FRAMES = pytest.mark.parametrize(
+    "frame", [pd.DataFrame, pl.DataFrame], ids=lambda kind: kind.__module__.split(".")[0]
+)
+
+
+@FRAMES
+def test_a_frame_in_and_a_sentence_with_all_its_figures_out(frame):
+    heard = []
+    result = audit(
+        frame(SHUFFLED),
+        id="uid",
+        secret="sex = 'm'",
+        target=Gaussian(2.0),
+        queries=300,
+        progress=lambda *counts: heard.append(counts),
+    )
+    assert result.score.right == (result.guess.values == (SEX == "m")).sum()
+    assert result.score.record() == score(result.guess, (SEX == "m").astype(np.int8)).record()
+    assert result.score.accuracy > 0.9
+    assert result.score.baseline == max((SEX == "m").mean(), (SEX == "f").mean())
+    low, high = result.score.interval()
+    sentence = str(result)
+    assert "300 answers about 40 people, 0 suppressed; secret: sex = 'm'." in sentence
+    for share in (result.score.accuracy, low, high, result.score.baseline, result.advantage):
+        assert percent(share) in sentence
+    assert heard == [(0, 300), (300, 300)]
+    assert len(result.transcript) == 300
+    assert len(result.steps) == 1
+    assert result.confidence == result.guess.expected_right > 0.8
+
+
+@FRAMES
+def test_one_row_per_person(frame):
+    result = audit(frame(SHUFFLED), id="uid", secret="sex = 'm'", target=Gaussian(1.0), queries=200)
+    rows = result.people.columns()
+    assert list(rows) == ["uid", "guess", "probability", "proven"]
+    assert rows["uid"] == IDS
+    assert rows["guess"] == result.guess.values.tolist()
+    assert rows["probability"] == result.guess.confidence.tolist()
+    assert min(rows["probability"]) >= 0.5
+    assert len(result.people) == N
+    assert isinstance(result.people.to_frame(), pl.DataFrame)
+    back = result.people.to_frame("pandas")
+    assert isinstance(back, pd.DataFrame)
+    assert back["guess"].tolist() == rows["guess"]
+    polars = result.people.to_frame("polars")
+    assert polars.shape == (N, 4)
+    assert polars["proven"].to_list() == rows["proven"]
+
+
+def test_what_is_proven_is_marked_and_told():
+    result = audit(pl.DataFrame(DATA), id="uid", secret="sex = 'm'", target=Uniform(1), queries=300)
+    proven = result.people.to_frame()["proven"].to_numpy()
+    assert np.array_equal(proven, result.guess.proven)
+    assert proven.any()
+    assert f"{proven.sum()} people have no other value that fits." in str(result)
+    assert ((SEX == "m") == result.guess.values)[proven].all()
+
+
+def test_html_shows_the_same_and_escapes_it():
+    people = People(np.arange(1, N + 1), {"<b>": SEX == "m"})
+    result = audit(people, secret='"<b>" = true', target=Gaussian(1.0), queries=150)
+    html = result._repr_html_()
+    assert "<b>" not in html.replace("<strong>", "")
+    assert "&lt;b&gt;" in html
+    assert percent(result.score.accuracy) in html
+    assert repr(result).startswith("<audit: 150 answers about 40 people")
+    assert "\n" not in repr(result)
+
+
+def test_a_composite_key_has_a_column_each():
+    data = {**DATA, "branch": ["x", "y"] * (N // 2)}
+    result = audit(
+        pd.DataFrame(data), id=("branch", "uid"), secret="sex = 'm'", target=Gaussian(1.0),
+        queries=200,
+    )  # fmt: skip
+    frame = result.people.to_frame("pandas")
+    assert list(frame.columns) == ["branch", "uid", "guess", "probability", "proven"]
+    assert sorted(frame["uid"].tolist()) == IDS
+    assert frame["branch"].tolist() == ["x"] * 20 + ["y"] * 20
+    assert result.score.accuracy > 0.9
+
+
+def test_without_the_truth_there_is_no_success_rate():
+    people = People(np.array(IDS), {"sex": SEX}, "uid")
+    bare = People(np.array(IDS), {}, "uid")
+    target = Simulated(people, cl.Bit("sex = 'm'"), Gaussian(2.0))
+    result = audit(bare, secret="sex = 'm'", target=target, queries=300)
+    assert result.score is None
+    assert result.advantage is None
+    assert "no success rate can be given" in str(result)
+    assert "recovered" not in str(result)
+    assert f"{percent(result.confidence)} of the guesses should be right" in str(result)
+    assert (result.guess.values == (SEX == "m")).mean() > 0.9
+
+
+def test_values_and_numbers_are_audited_as_well():
+    values = audit(pl.DataFrame(DATA), id="uid", secret="status", target=Gaussian(1.0), queries=150)
+    assert str(values.secret) == "status IN ('A', 'B', 'C')"
+    assert values.score.accuracy > 0.9
+    assert len(values.transcript) == 450
+    frame = values.people.to_frame()
+    assert set(frame["guess"].to_list()) == {"A", "B", "C"}
+    assert (frame["probability"] > 0.3).all()
+    numbers = audit(
+        pl.DataFrame(DATA), id="uid", secret="sum(amount)", target=Gaussian(200.0), queries=150
+    )
+    assert numbers.score.errors.r_squared > 0.95
+    assert numbers.people.to_frame()["probability"].to_list() == [None] * N
+    assert "within 10%" in str(numbers)
+
+
+def test_files_are_kept_and_resumed(tmp_path):
+    keeping = Keeping(tmp_path / "kept", "a simulation", "the owner")
+    given = {"id": "uid", "secret": "sex = 'm'", "target": Gaussian(2.0), "queries": 200}
+    result = audit(pl.DataFrame(DATA), keeping=keeping, **given)
+    queries = read_queries(keeping.folder / "queries.jsonl")
+    transcript = read_transcript(keeping.folder / "answers.jsonl", queries)
+    assert np.array_equal(np.sort(transcript.values), np.sort(result.transcript.values))
+    guess, secret = read_guess(keeping.folder / "guess.jsonl")
+    assert (str(secret), guess.ids.tolist()) == ("sex = 'm'", IDS)
+    assert guess.probability == pytest.approx(result.guess.probability, abs=1e-8)
+    header = json.loads((keeping.folder / "answers.jsonl").read_text().splitlines()[0])
+    assert (header["system"], header["authorised_by"]) == ("a simulation", "the owner")
+
+    class Silent:
+        def answer(self, queries, positions):
+            raise AssertionError("asked again")
+
+    again = audit(pl.DataFrame(DATA), keeping=keeping, **{**given, "target": Silent()})
+    assert np.array_equal(again.guess.probability, result.guess.probability)
+    with pytest.raises(InputError, match="name a new file"):
+        audit(pl.DataFrame(DATA), keeping=keeping, **{**given, "secret": "sex = 'f'"})
+
+
+def test_asking_until_it_is_sure_asks_less():
+    asking = Asking(until=0.95, first=60, batch=40)
+    result = audit(
+        pl.DataFrame(DATA), id="uid", secret="sex = 'm'", target=Gaussian(1.0), queries=600,
+        asking=asking,
+    )  # fmt: skip
+    assert result.steps[-1].reached
+    assert len(result.transcript) < 600
+    assert result.confidence >= 0.95
+
+
+def test_one_s_own_questions_and_target():
+    queries = random_subsets(np.array(IDS), 120, np.random.default_rng(1))
+    truth = (SEX == "m").astype(float)
+
+    class Mine:
+        def answer(self, queries, positions):
+            yield Answers(positions, queries.dot(truth)[positions], np.ones(positions.size, bool))
+
+    result = audit(pl.DataFrame(DATA), id="uid", secret="sex = 'm'", target=Mine(), queries=queries)
+    assert result.score.accuracy == 1.0
+    assert result.transcript.ids.tolist() == IDS
+
+
+def test_bad_input_says_what_to_write():
+    with pytest.raises(InputError, match="name the column that tells people apart, like id="):
+        audit(pl.DataFrame(DATA), secret="sex = 'm'", target=Gaussian(1.0))
+    with pytest.raises(InputError, match="a pandas or polars frame, not list"):
+        audit([1, 2], id="uid", secret="sex = 'm'", target=Gaussian(1.0))
+    with pytest.raises(InputError, match="no column 'nothing'"):
+        audit(pl.DataFrame(DATA), id="uid", secret="nothing = 1", target=Gaussian(1.0))
+    with pytest.raises(InputError, match="cannot be read"):
+        audit(pl.DataFrame(DATA), id="uid", secret="sex is m", target=Gaussian(1.0))
+    with pytest.raises(InputError, match="a target answers queries"):
+        audit(pl.DataFrame(DATA), id="uid", secret="sex = 'm'", target="postgres")
+    with pytest.raises(InputError, match="queries about other people"):
+        audit(
+            pl.DataFrame(DATA), id="uid", secret="sex = 'm'", target=Gaussian(1.0),
+            queries=random_subsets(np.arange(N), 50, np.random.default_rng(0)),
+        )  # fmt: skip
