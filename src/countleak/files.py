@@ -109,10 +109,17 @@ def write_records(
 
     Only an empty file or one of the same kind is replaced: anything else was named by mistake.
     """
-    require_own(path, f"a countleak {kind} file", lambda beginning: _kind(beginning) == kind)
+    require_writable(path, kind)
     with replacing(path) as file:
         file.write(_header(kind, header))
         file.writelines(_line(record) for record in records)
+
+
+def require_writable(path: Name, kind: str) -> None:
+    """Raise if a ``kind`` file cannot take the place of what stands at ``path``."""
+    require_own(path, f"a countleak {kind} file", lambda beginning: _kind(beginning) == kind)
+    with _plain_errors(path):
+        _require_file(Path(path))
 
 
 def kind_of(path: Name) -> str | None:

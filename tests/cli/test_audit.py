@@ -232,6 +232,30 @@ def test_a_secret_that_all_share_cannot_pass(run, tmp_path):
     assert "no advantage over guessing to measure" in result.err
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [(("--system", "diffix"), "every answer was suppressed"), ((), "every answer is 0")],
+    ids=str,
+)
+def test_a_table_that_does_not_hold_the_people_cannot_pass(run, tmp_path, plain, words, complaint):
+    rows = "".join(f"nobody {i},{i},{'AC'[i % 2]}\n" for i in range(20))
+    key = ",".join(f'"{name.replace(chr(34), 2 * chr(34))}"' for name in KEY)
+    (tmp_path / "people.csv").write_text(f'{key},"{STATUS}"\n{rows}')
+    audit = ("audit", plain, "--people", "people.csv", "--id", ",".join(KEY), "--table", TABLE)
+    secret = ("--secret", f"\"{STATUS}\" = 'C'", "-m", 60, "--fail-above", 0.5)
+    result = run(*audit, *secret, *words)
+    assert result.code == 2
+    assert complaint in result.err
+    assert "passed" not in result.out
+
+
+def test_an_audit_whose_answers_were_all_suppressed_cannot_pass(run, tmp_path):
+    (tmp_path / "few.csv").write_text("id,status\n1,A\n2,C\n3,C\n")
+    result = run("audit", "few.csv", "--secret", "status = 'C'", "-m", 60, "--fail-above", 0.5)
+    assert result.code == 2
+    assert "every answer was suppressed" in result.err
+
+
 PEOPLE = {
     "text ids": ("uid", [f"u-{i:02}é" for i in range(40)], ()),
     "composite keys": ("a,b", [f"x{i // 4},{i % 4}" for i in range(40)], ("--id", "a,b")),

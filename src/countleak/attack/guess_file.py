@@ -179,4 +179,5 @@ def _intervals(records: Records) -> Intervals:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    # A comparison, for whole numbers may be too large to convert; NaN compares false.
+    return type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max

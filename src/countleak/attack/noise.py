@@ -56,8 +56,8 @@ class Threshold:
     minimum: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (0 < self.sd < np.inf and np.isfinite(self.minimum)):
-            raise InputError(f"{self}: SD and minimum must be finite, and the SD above 0")
+        if not (0 < self.sd < np.inf and np.isfinite(self.mean) and np.isfinite(self.minimum)):
+            raise InputError(f"{self}: mean, SD and minimum must be finite, and the SD above 0")
         if not 0 < self.mean <= LARGEST_SIGMA:
             raise InputError(
                 f"the threshold is {self.mean:g}; it must lie above 0, at most {LARGEST_SIGMA:g}"
@@ -77,7 +77,9 @@ class Threshold:
 def check_sigma(sigma: float, least: float = LEAST_SIGMA) -> None:
     """Raise unless a noise's SD can be reckoned with."""
     if not least <= sigma <= LARGEST_SIGMA:
-        raise InputError(f"sigma is {sigma:g}; it must lie between {least:g} and {LARGEST_SIGMA:g}")
+        raise InputError(
+            f"sigma is {float(sigma)}; it must lie between {least:g} and {LARGEST_SIGMA:g}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

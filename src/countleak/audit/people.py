@@ -292,7 +292,7 @@ def _people(
 
 def _ids(values: list[str]) -> NDArray[Any]:
     """Ids as whole numbers where all are written as such, else as text."""
-    if all(re.fullmatch(r"0|-?[1-9][0-9]*", value) for value in values):
+    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,999}", value) for value in values):
         return id_array(map(int, values))
     return id_array(values)
 

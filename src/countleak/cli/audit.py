@@ -163,6 +163,7 @@ def audit(
             keeping=Keeping(folder, opened.about, live.authorised_by),
             progress=report,
         )
+    _require_answers(result, target)
     failed = _judge(result, fail_above)
     if json:
         console.print_json(_record(result, opened.about, folder, failed))
@@ -177,6 +178,21 @@ def audit(
             )
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _require_answers(result: AuditResult, target: TargetWord) -> None:
+    """Raise where nothing was answered, which is not the same as nothing leaking."""
+    transcript = result.transcript
+    if not transcript.released.any():
+        raise NoResult(
+            "every answer was suppressed, so this audit shows nothing; check the table and the "
+            "people, or ask about more people"
+        )
+    if target.is_live and not transcript.values[transcript.released].any():
+        raise NoResult(
+            "every answer is 0, so this audit shows nothing; check that the table holds these "
+            "people"
+        )
 
 
 def _judge(result: AuditResult, allowed: float | None) -> bool:

@@ -13,6 +13,7 @@ from countleak.attack.queries.signs import Signs
 from countleak.cli import console, options
 from countleak.cli.option_rules import needs
 from countleak.errors import InputError
+from countleak.files import require_writable
 
 SHOWN = 200
 
@@ -52,6 +53,7 @@ def plan(
     json: options.Json = False,
 ) -> None:
     """Choose the questions: whom each counts, and how it is asked in SQL."""
+    require_writable(out, "queries")
     people = who.read()
     with console.waiting("planning"):
         planned = family.queries(people, queries, seed)

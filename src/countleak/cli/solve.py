@@ -30,6 +30,7 @@ from countleak.audit.scores import percent
 from countleak.cli import console, options
 from countleak.cli.option_rules import GIVEN, Needs, check_given, given, needs
 from countleak.errors import InputError
+from countleak.files import require_writable
 
 # What the paper's simulation adds, where a program needs a noise and none is given.
 PAPERS_SIGMA = 4.0
@@ -179,6 +180,7 @@ def solve(
     json: options.Json = False,
 ) -> None:
     """Solve for the secrets behind the answers, with a certificate or a probability each."""
+    require_writable(out, "guess")
     planned = read_queries(queries)
     transcript = read_transcript(answers, planned, partial=partial)
     secret = parse_secret(read_secret(answers))
@@ -275,7 +277,9 @@ def _tell(guess: Guess, out: Path) -> None:
         console.say(f"Picked {basis.decoder}: {basis.picked_because}")
     if guess.confidence is not None and claims:
         expected = float(guess.confidence[guess.claimed].mean())
-        console.say(f"Expected to be right about {percent(expected)} of them, by its own word")
+        console.say(
+            f"Expected to be right about {percent(expected)} of them, by its own probabilities"
+        )
     if guess.proven.any():
         console.say(f"{guess.proven.sum()} are implied: no other value fits the answers")
     rests_on = {k: v for k, v in basis.record().items() if k != "picked_because"}
