@@ -111,7 +111,7 @@ CASES = [
     (("score", "guess.jsonl", "--people", "bank:7"), "people who are not among --people"),
     (("score", "answers.jsonl", "--people", "people.csv"), "not a countleak guess file"),
     (("lab", "reproduce", "table-9"), "no experiment 'table-9'; choose all, table-1"),
-    (("lab", "reproduce", "table-1"), "pass --data with the folder"),
+    (("lab", "reproduce", "table-1"), "table-1 reads recorded answers; give the folder"),
     (("lab", "reproduce", "table-1", "--data", "absent"), "--data absent: no such folder"),
     (("lab", "reproduce", "table-1", "--data", "."), "no file aircloak_output_cleaned"),
     (

@@ -58,7 +58,10 @@ def test_every_kind_of_noise_and_query_is_told(run, words, said):
         (("-m", 300, "--sigma", 4, "--family", "dice"), "'dice' is not one of"),
         (("-m", 300, "--sigma", 4, "--mechanism", "magic"), "'magic' is not one of"),
         (("-m", 300, "--mechanism", "round"), "takes --base"),
-        (("-m", 300, "--sigma", 4, "--mechanism", "round"), "it needs --mechanism gaussian or"),
+        (
+            ("-m", 300, "--sigma", 4, "--mechanism", "round"),
+            "it needs --mechanism diffix or --mechanism gaussian",
+        ),
         (
             ("-m", 300, "--sigma", 4, "--base", 5),
             "--base does not apply to --mechanism gaussian; it needs --mechanism round",
