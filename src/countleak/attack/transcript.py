@@ -7,7 +7,7 @@ Where the secret is one of several values, every query is asked about each named
 position ``v * m + i`` is query i of m, asked about value v.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -178,7 +178,7 @@ class Journal:
 
     ``secret`` is what is asked about, ``system`` describes who answers, in words; a journal is
     resumed with both or not at all. ``authorised_by`` is who allowed the questions, where someone
-    had to. The file is not there before the first answer.
+    had to. The file is not there before the first answer; ``at_start`` is called just before.
     """
 
     def __init__(
@@ -188,6 +188,7 @@ class Journal:
         secret: Secret,
         system: str,
         authorised_by: str | None = None,
+        at_start: Callable[[], None] = lambda: None,
     ):
         """Open the journal at ``path``, or prepare to start it; nothing is written yet."""
         self.path, self.queries, self.secret = Path(path), queries, secret
@@ -201,6 +202,7 @@ class Journal:
         self._file = JournalFile(path, "answers", header)
         self._open = np.ones(len(queries) * len(secret.conditions), dtype=np.bool_)
         self._batches: list[Answers] = []
+        self._at_start = at_start
         if (records := self._file.earlier) is not None:
             _check_plan(records, queries)
             for name in ("secret", "system", "authorised_by"):
@@ -226,6 +228,8 @@ class Journal:
         """Add a batch; it is on disk when this returns."""
         if not self._open[batch.query].all():
             raise InputError(f"{self.path}: a query was answered twice; keep one answer per query")
+        if not self._batches:
+            self._at_start()
         self._file.append(self._records(batch))
         self._open[batch.query] = False
         self._batches.append(batch)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from countleak.errors import InputError
+from countleak.files import require_writable
 from countleak.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Asking:
         for name, value in (("first", self.first), ("batch", self.batch), ("most", self.most)):
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}; ask at least one query")
+
+    def order(self, count: int) -> "np.ndarray[Any, np.dtype[np.int64]]":
+        """The order (count,) in which questions are asked, as long as none is chosen."""
+        return np.random.default_rng([self.seed, 11]).permutation(count)
 
     def check(self, secret: "Secret") -> None:
         """Raise if a secret of this kind cannot be asked about like that."""
@@ -231,7 +236,7 @@ def ask_in_steps(
     answers = Answers.join([]) if journal is None else journal.answers
     count = len(pool) * len(secret.conditions)
     most = min(count, asking.most or count)
-    order = np.random.default_rng([asking.seed, 11]).permutation(count)
+    order = asking.order(count)
     progress(len(answers), most)
     wanted = order[: most if asking.until is None else min(asking.first, most)]
     # A journal that holds more has been past the first batch.
@@ -280,6 +285,14 @@ def _journal(keeping: Keeping, queries: "Queries", secret: "Secret") -> "Journal
     from countleak.attack.transcript import Journal
 
     answers = keeping.folder / "answers.jsonl"
-    journal = Journal(answers, queries, secret, keeping.system, keeping.authorised_by)
-    write_queries(keeping.folder / "queries.jsonl", queries)
-    return journal
+    plan = keeping.folder / "queries.jsonl"
+    require_writable(plan, "queries")
+    return Journal(
+        answers,
+        queries,
+        secret,
+        keeping.system,
+        keeping.authorised_by,
+        # Not before the first answer: an audit that got none leaves no files behind.
+        at_start=lambda: write_queries(plan, queries),
+    )

@@ -146,7 +146,7 @@ def audit(
     asking = questions.asking(named, seed)
     count = len(plan) * len(named.conditions)
     if target.is_live or dry_run:
-        show(opened, plan, list(range(count)), min(count, asking.most or count))
+        show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
     if dry_run:
         console.remark("Nothing was sent (--dry-run).")
         if json:

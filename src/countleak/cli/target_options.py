@@ -39,7 +39,7 @@ IN_PROCESS = ("simulated", "file")
 POSTGRES, HTTP = ("postgresql://", "postgres://"), ("http://", "https://")
 TOKEN = "COUNTLEAK_TOKEN"
 TWO_SUBSETS = "two-subsets"
-SHOWN = 3
+SHOWN, LONGEST_SHOWN = 3, 400
 TARGET_HELP = (
     "Who answers: a live system at postgresql://..., http://... or https://...; `diffix`, rebuilt "
     "over the people; `simulated` (see --mechanism); or a CSV file, simulated over its people."
@@ -87,7 +87,7 @@ def read_target(word: str | TargetWord) -> TargetWord:
         # What precedes an @ may be a password.
         shown = word.split("@")[-1]
         hint = f"; for generated people write simulated --people {shown}"
-        raise typer.BadParameter(
+        raise InputError(
             f"there is no target {shown!r}; choose simulated, diffix, a CSV file, or an address "
             "that begins with postgresql://, http:// or https://"
             f"{hint if is_generated(word) else ''}"
@@ -334,7 +334,9 @@ def show(opened: Opened, queries: Queries, positions: list[int], count: int) -> 
         raise InputError("only a system that takes SQL has questions to show; name another target")
     console.remark(f"{count} queries to {opened.target}, like")
     for position in positions[:SHOWN]:
-        console.remark(f"  {questions.statement(queries, position)}")
+        text = questions.statement(queries, position)
+        rest = f" ... ({len(text)} characters)" if len(text) > LONGEST_SHOWN else ""
+        console.remark(f"  {text[:LONGEST_SHOWN]}{rest}")
     means = "is a count" if questions.system.suppressed_as is None else "means: suppressed"
     console.remark(f"An answer of 0 {means} (--system {questions.system.name}).")
 

@@ -59,6 +59,19 @@ def test_generated_questions_and_mutated_ones():
     assert sum(same(text) for text in attempts(1000, seed=22)) > 300
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet='"\'ab5_ .\\\n"', max_size=14))
+def test_quoted_names_of_every_spelling(spelled):
+    same(f"SELECT count(*) FROM loans WHERE {spelled} = 7")
+    same(f'SELECT count(*) FROM "loans" WHERE "{spelled}" = 7 AND "status" = \'a 5\'')
+
+
+def test_the_attack_as_it_is_rendered_now_needs_one_parse():
+    text = 'SELECT COUNT(DISTINCT "client_id") FROM "loans" WHERE FLOOR("client_id" * 2 + 0.5) = 3'
+    assert same(text)
+    assert lift(text)[0] == lift(text.replace("3", "4"))[0]
+
+
 @pytest.mark.slow
 def test_many_mutated_ones():
     assert sum(same(text) for text in attempts(50_000, seed=23)) > 10_000

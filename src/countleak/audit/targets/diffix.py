@@ -63,6 +63,9 @@ class Diffix:
         table = self.engine.database.table
         self.questions = SqlQuestions(table.name, (table.user,), self.secret)
 
+    def __str__(self) -> str:
+        return f"Diffix {self.engine.release.name} over {self.questions.table}"
+
     def ask(self, statement: str) -> Answer:
         """The answer to a question of one's own, in SQL."""
         return self.engine.ask(statement)

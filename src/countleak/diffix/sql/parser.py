@@ -45,10 +45,12 @@ LONGEST_SHAPE = 2000
 _CONSTANT = re.compile(
     r"(?<![\w.'])(?:[0-9]++(?:\.[0-9]++)?|'[^'\\\0-\x1f]*+')(?![\w.'])", re.ASCII
 )
-# All that may stand around them: names and signs, but no quotes, comments or anything unusual.
+# All that may stand around them: names, quoted or not, and signs, but no comments or anything
+# unusual.
+_NAME = r'[A-Z_][A-Z_0-9]*+|"[A-Z_][A-Z_0-9]*+"'
 _PLAIN = re.compile(
     r"[ \t\n]*+SELECT\b"
-    rf"(?:{_CONSTANT.pattern}|[A-Z_][A-Z_0-9]*+|[ \t\n(),.;*+=<>]|-(?!-)|/(?!\*))*+",
+    rf"(?:{_CONSTANT.pattern}|{_NAME}|[ \t\n(),.;*+=<>]|-(?!-)|/(?!\*))*+",
     re.ASCII | re.IGNORECASE,
 )
 
