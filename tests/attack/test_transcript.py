@@ -11,7 +11,7 @@ from countleak.attack.transcript import (
     Answers,
     Journal,
     Transcript,
-    read_secret,
+    read_answers,
     read_transcript,
 )
 from countleak.errors import InputError, ShapeError
@@ -131,7 +131,7 @@ def test_a_journal_reads_back(tmp_path):
     transcript = read_transcript(path, QUERIES)
     assert transcript.values[[0, 1, 2, 4]].tolist() == [4.0, 1.5, 2.0, -3.0]
     assert not transcript.released[3]
-    assert read_secret(path) == "sex = 1"
+    assert str(read_answers(path, QUERIES)[1]) == "sex = 1"
 
 
 @pytest.mark.parametrize("secret", [STATUS, Number("amount")], ids=str)

@@ -176,6 +176,19 @@ def test_a_result_goes_into_a_named_pipe(writer, tmp_path):
         assert cat.communicate()[0] == written
 
 
+def test_files_are_read_from_pipes(made, tmp_path):
+    """Each is read once: `countleak plan -o /dev/stdout | countleak ask /dev/stdin ...`."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    for name, words in {
+        "queries": ("ask", "/dev/stdin", *ASK[2:], "-o", "new.jsonl"),
+        "answers": ("solve", "queries.jsonl", "/dev/stdin", "--decoder", "ls"),
+        "guess": ("score", "/dev/stdin", "--people", "census:9"),
+    }.items():
+        text = (made / f"{name}.jsonl").read_text()
+        result = countleak(*words, cwd=tmp_path, stdout=subprocess.PIPE, input=text)
+        assert (result.returncode, result.stderr) == (0, ""), words
+
+
 def test_a_full_device_is_one_line_and_does_not_hang(writer, tmp_path):
     words, _ = writer
     before = contents(tmp_path)

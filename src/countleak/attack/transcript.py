@@ -257,6 +257,13 @@ class Journal:
 
 def read_transcript(path: Name, queries: Queries, *, partial: bool = False) -> Transcript:
     """The answers of a journal to ``queries``: to all of them, unless ``partial`` ones will do."""
+    return read_answers(path, queries, partial=partial)[0]
+
+
+def read_answers(
+    path: Name, queries: Queries, *, partial: bool = False
+) -> tuple[Transcript, Secret]:
+    """The same, and the secret that the answers are about."""
     from countleak.attack.secrets import parse_secret
 
     records = read_records(path, "answers")
@@ -275,12 +282,7 @@ def read_transcript(path: Name, queries: Queries, *, partial: bool = False) -> T
             f"{path}: {len(answers)} answers to {expected} questions; run `countleak ask` again "
             "to finish, or accept partial answers"
         )
-    return Transcript.of(queries, answers, secret.names)
-
-
-def read_secret(path: Name) -> str:
-    """The secret that the answers of a journal are about, as text."""
-    return str(read_records(path, "answers", drop_torn=True).header.get("secret"))
+    return Transcript.of(queries, answers, secret.names), secret
 
 
 def _check_values(

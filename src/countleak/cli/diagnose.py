@@ -9,8 +9,8 @@ import typer
 from countleak.attack.diagnosis import Diagnosis
 from countleak.attack.diagnosis import diagnose as diagnose_answers
 from countleak.attack.queries.files import read_queries
-from countleak.attack.secrets import Bit, parse_secret
-from countleak.attack.transcript import read_secret, read_transcript
+from countleak.attack.secrets import Bit
+from countleak.attack.transcript import read_answers
 from countleak.audit.report.diagnosis import draw_diagnosis
 from countleak.audit.report.drawing import require_drawing
 from countleak.audit.targets.recorded import read_ranges
@@ -47,8 +47,8 @@ def diagnose(
         _diagnose_recorded(answers, picture, seed, json)
         return
     planned = read_queries(queries or answers.parent / "queries.jsonl")
-    transcript = read_transcript(answers, planned, partial=partial)
-    if not isinstance(parse_secret(read_secret(answers)), Bit):
+    transcript, secret = read_answers(answers, planned, partial=partial)
+    if not isinstance(secret, Bit):
         raise InputError(f"{answers}: only counts of one condition can be diagnosed")
     with console.waiting("diagnosing"):
         diagnosis = diagnose_answers(transcript, seed=seed)

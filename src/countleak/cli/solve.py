@@ -23,8 +23,8 @@ from countleak.attack.guess_file import write_guess
 from countleak.attack.noise import UNKNOWN, Noise, Threshold
 from countleak.attack.programs import CappedDmt, DiNi, Dmt, Point, Program
 from countleak.attack.queries.files import read_queries
-from countleak.attack.secrets import Bit, Category, Number, Secret, parse_secret
-from countleak.attack.transcript import Transcript, read_secret, read_transcript
+from countleak.attack.secrets import Bit, Category, Number, Secret
+from countleak.attack.transcript import Transcript, read_answers
 from countleak.audit.people import read_known
 from countleak.audit.scores import percent
 from countleak.cli import console, options
@@ -182,8 +182,7 @@ def solve(
     """Solve for the secrets behind the answers, with a certificate or a probability each."""
     require_writable(out, "guess")
     planned = read_queries(queries)
-    transcript = read_transcript(answers, planned, partial=partial)
-    secret = parse_secret(read_secret(answers))
+    transcript, secret = read_answers(answers, planned, partial=partial)
     check_given(context, BY_SECRET, {"the secret": f"a {type(secret).__name__.lower()}"})
     word = decoder or ("lp" if given(context, OF_LP) else "auto")
     if isinstance(secret, Bit):
