@@ -122,11 +122,6 @@ def require_writable(path: Name, kind: str) -> None:
         _require_file(Path(path))
 
 
-def kind_of(path: Name) -> str | None:
-    """What a countleak file holds by its header; None for anything else."""
-    return _kind(_beginning(path))
-
-
 def require_own(path: Name, what: str, recognise: Callable[[bytes], bool]) -> None:
     """Raise if something else than ``what`` stands at ``path``, judged by its first line."""
     beginning = _beginning(path)
