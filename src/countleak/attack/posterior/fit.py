@@ -21,7 +21,7 @@ from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
 
 # Residuals of Gaussian noise are rarely further out than this many scales, and have kurtosis 3.
-TAIL, HEAVY = 4.5, 3.5
+TAIL, HEAVY = 6.0, 3.5
 # What quick decoders find, each (n,) in [0, 1]: where the sampler may start.
 Starts = tuple[NDArray[np.float64], ...]
 
