@@ -97,4 +97,4 @@ def test_bench_categories(run, tmp_path):
     assert [row["queries"] for row in rows] == [40, 40, 40, 80, 80, 80]
     assert all(0 < row["baseline"] < 1 for row in rows)
     assert rows[0]["gain"] == 0
-    assert "queries a value" in (tmp_path / "values.svg").read_text()
+    assert "queries per value" in (tmp_path / "values.svg").read_text()
