@@ -41,7 +41,7 @@ class Server:
     users: Users
     listening: Listening = field(default_factory=Listening)
     limits: Limits = field(default_factory=Limits)
-    # Called once all listeners are open: what a server that never ran should not leave behind.
+    # Called once all ports are taken: what a server that never ran should not leave behind.
     keep: Callable[[], object] = lambda: None
 
     async def serve(
@@ -60,18 +60,19 @@ class Server:
         wire = Wire(by_name, self.users, self.limits, tls)
         postgres, rest, serving = None, None, None
         try:
-            if self.listening.postgres_port is not None:
-                listener = _listener(host, self.listening.postgres_port)
-                postgres = await asyncio.start_server(wire.serve, sock=listener, backlog=BACKLOG)
-                announce("PostgreSQL", host, listener.getsockname()[1])
-            if self.listening.rest_port is not None:
-                listener = _listener(host, self.listening.rest_port)
+            # Both ports are taken before anyone hears of either.
+            ports = (self.listening.postgres_port, self.listening.rest_port)
+            for_wire, for_rest = (None if at is None else _listener(host, at) for at in ports)
+            self.keep()
+            if for_wire is not None:
+                postgres = await asyncio.start_server(wire.serve, sock=for_wire, backlog=BACKLOG)
+                announce("PostgreSQL", host, for_wire.getsockname()[1])
+            if for_rest is not None:
                 rest = _Rest(self._rest_config(by_name))
-                serving = asyncio.create_task(rest.serve(sockets=[listener]))
+                serving = asyncio.create_task(rest.serve(sockets=[for_rest]))
                 while not rest.started and not serving.done():
                     await asyncio.sleep(0.01)
-                announce("REST", host, listener.getsockname()[1])
-            self.keep()
+                announce("REST", host, for_rest.getsockname()[1])
             await stopping.wait()
         finally:
             log.info("stopping")
