@@ -192,8 +192,8 @@ def test_answers_to_other_queries_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ((SECRET, "another"), "these answers have system 'a system', not 'another'"),
-        ((Bit("sex = 0"), "a system"), "these answers have secret 'sex = 1', not 'sex = 0'"),
+        ((SECRET, "another"), "these answers came from 'a system', not 'another'"),
+        ((Bit("sex = 0"), "a system"), "these answers are about 'sex = 1', not 'sex = 0'"),
         ((Bit("sex = '1'"), "a system"), "have secret 'sex = 1', not \"sex = '1'\""),
         ((SECRET, "a system", "the owner"), "have authorised by None, not 'the owner'"),
     ],

@@ -49,7 +49,7 @@ def test_diffix_answers_a_file_of_queries_and_a_journal_knows_its_salt(run):
     assert "salt" in run(*words).out
     other = run(*words, "--salt-file", "other")
     assert other.code == 2
-    assert "these answers have system" in other.err
+    assert "these answers came from" in other.err
     assert run("ask").code == 2
     assert run("ask", "--sql", "SELECT 1").code == 2
 
@@ -117,7 +117,7 @@ def test_a_live_system_is_shown_asked_and_resumed(asked, served, tmp_path):
     # An address says what kind of system it is, unless the user does.
     assert "An answer of 0 is a count" in asked(*words[:4], "--dry-run", "-o", "x").err
     assert "An answer of 0 means: suppressed" in asked(*http, "--dry-run").err
-    assert "these answers have system" in asked(*words[:4]).err
+    assert "these answers came from" in asked(*words[:4]).err
     few = ("--secret", "status = 'none'", "-o", "few.jsonl", "--limit", 5)
     assert "5 answers are 0 and none is 1" in asked(*words[:4], *few).err
 
@@ -151,7 +151,7 @@ def test_who_allowed_it_stands_in_the_journal(asked, served, tmp_path):
     assert asked(*words, "--limit", 2).code == 0
     assert lines(tmp_path / "answers.jsonl")[0]["authorised_by"] == "A. Head"
     other = asked(*words[:-1], "B. Head")
-    assert "these answers have authorised by 'A. Head', not 'B. Head'" in other.err
+    assert "these answers were authorised by 'A. Head', not 'B. Head'" in other.err
 
 
 CLOSED = ("--target", "postgresql://127.0.0.1:1/x")

@@ -23,6 +23,8 @@ from countleak.files import JournalFile, Name, Record, Records, read_records
 
 # No count of people is larger; one such answer would drown every other in a sum of residuals.
 LARGEST = 1e10
+# What a journal must have in common with whoever resumes it, and how its answers relate to it.
+SAME = {"secret": "are about", "system": "came from", "authorised_by": "were authorised by"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +207,12 @@ class Journal:
         self._at_start = at_start
         if (records := self._file.earlier) is not None:
             _check_plan(records, queries)
-            for name in ("secret", "system", "authorised_by"):
+            for name, words in SAME.items():
                 if records.header.get(name) != header.get(name):
                     raise records.fault(
                         1,
-                        f"these answers have {name.replace('_', ' ')} "
-                        f"{records.header.get(name)!r}, not {header.get(name)!r}; name a new file",
+                        f"these answers {words} {records.header.get(name)!r}, not "
+                        f"{header.get(name)!r}; name a new file",
                     )
             self._batches.append(_parse_answers(records, len(queries), secret))
             self._open[self._batches[0].query] = False

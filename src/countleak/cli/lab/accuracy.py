@@ -65,7 +65,7 @@ def decoders(
         )
         return
     rows = [{name: record[name] for name in _telling(records)} for record in records]
-    console.print_table(rows, f"{chosen.question} ({trials} simulated worlds a row)")
+    console.print_table(rows, f"{chosen.question} ({trials} simulated worlds per row)")
     for decoder, error in pooled.items():
         if error is not None:
             console.say(f"Calibration error of {decoder} over all rows together: {error:.4f}")
@@ -102,7 +102,7 @@ def _recorded(data: Path | None, trials: int, jobs: int, json: bool) -> None:
     if json:
         console.print_json({"suite": "recorded", "trials": trials, "rows": records, "needed": rows})
         return
-    console.print_table(records, f"Recorded answers of Diffix ({trials} random subsets a row)")
+    console.print_table(records, f"Recorded answers of Diffix ({trials} random subsets per row)")
     console.print_table(rows, "Queries for 99% mean accuracy")
 
 
