@@ -194,8 +194,8 @@ def test_answers_to_other_queries_are_refused(tmp_path):
     [
         ((SECRET, "another"), "these answers came from 'a system', not 'another'"),
         ((Bit("sex = 0"), "a system"), "these answers are about 'sex = 1', not 'sex = 0'"),
-        ((Bit("sex = '1'"), "a system"), "have secret 'sex = 1', not \"sex = '1'\""),
-        ((SECRET, "a system", "the owner"), "have authorised by None, not 'the owner'"),
+        ((Bit("sex = '1'"), "a system"), "are about 'sex = 1', not \"sex = '1'\""),
+        ((SECRET, "a system", "the owner"), "were authorised by None, not 'the owner'"),
     ],
 )
 def test_a_journal_is_not_resumed_as_another(tmp_path, given, complaint):
@@ -212,7 +212,7 @@ def test_a_journal_says_who_allowed_it(tmp_path):
     assert json.loads(path.read_text().splitlines()[0])["authorised_by"] == "the owner"
     assert len(Journal(path, QUERIES, SECRET, "a system", "the owner").answers) == 2
     for other in (None, "someone else"):
-        with pytest.raises(InputError, match="have authorised by 'the owner'"):
+        with pytest.raises(InputError, match="were authorised by 'the owner'"):
             Journal(path, QUERIES, SECRET, "a system", other)
 
 
