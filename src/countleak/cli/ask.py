@@ -1,6 +1,7 @@
 """`countleak ask`: the questions of a plan, or one of your own, put to a system."""
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +44,34 @@ TARGET_NEEDS: Needs = {
 OF_A_PLAN = ("--secret", "--limit", "--dry-run", "--out")
 
 
+@dataclass(frozen=True)
+class Direct:
+    """Diffix asked directly: a question of one's own, or data of one's own."""
+
+    sql: Annotated[
+        str | None, typer.Option(help="diffix: one question in SQL instead of a plan.")
+    ] = None
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="diffix: data to ask instead of --people: postgresql://..., or a CSV, Parquet or "
+            "DuckDB file, with --table and --id."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How much of a plan is sent now."""
+
+    limit: Annotated[
+        int | None, typer.Option(help="Ask at most so many now; run again to resume.", min=1)
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be asked; send nothing.")
+    ] = False
+
+
 @needs(
     {
         **TARGET_NEEDS,
@@ -59,6 +88,8 @@ def ask(
     simulation: Simulation,
     release: Release,
     live: Live,
+    direct: Direct,
+    sending: Sending,
     queries: Annotated[
         Path | None, typer.Argument(metavar="QUERIES", help="Queries written by `countleak plan`.")
     ] = None,
@@ -69,28 +100,12 @@ def ask(
         str | None,
         typer.Option(help="What is secret about a person, see `countleak audit --help`."),
     ] = None,
-    sql: Annotated[
-        str | None, typer.Option(help="diffix: one question in SQL instead of a plan.")
-    ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            help="diffix: data to ask instead of --people: postgresql://..., or a CSV, Parquet or "
-            "DuckDB file, with --table and --id."
-        ),
-    ] = None,
     sign_noise: Annotated[
         str,
         typer.Option(
             help="signs: noise of one `direct` answer, of `two-subsets`, or a standard deviation."
         ),
     ] = TWO_SUBSETS,
-    limit: Annotated[
-        int | None, typer.Option(help="Ask at most so many now; run again to resume.", min=1)
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be asked; send nothing.")
-    ] = False,
     seed: options.Seed = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, or to resume.")] = Path(
         "answers.jsonl"
@@ -98,13 +113,14 @@ def ask(
     json: options.Json = False,
 ) -> None:
     """Put the questions to a system and keep its answers as they come; or one of your own."""
-    if (queries is None) == (sql is None):
+    if (queries is None) == (direct.sql is None):
         raise InputError("name a file of queries written by `countleak plan`, or pass --sql")
-    if live.table is not None and target.kind == "diffix" and database is None:
+    if live.table is not None and target.kind == "diffix" and direct.database is None:
         raise InputError("--table names a table of --database or at an address; leave it out")
     with ExitStack() as stack:
-        if sql is not None:
-            _ask_one(_diffix(stack, who, release, live.table, database), sql, json)
+        if direct.sql is not None:
+            system = _diffix(stack, who, release, live.table, direct.database)
+            _ask_one(system, direct.sql, json)
             return
         assert queries is not None
         if secret is None:
@@ -112,25 +128,25 @@ def ask(
         planned = read_queries(queries)
         if "--sign-noise" in given(context) and not isinstance(planned.family, Signs):
             raise InputError(f"--sign-noise is for ±1 queries, not for {planned.family.name}")
-        if database is not None:
+        if direct.database is not None:
             named = parse_secret(secret)
-            opened = _diffix(stack, who, release, live.table, database, named)
+            opened = _diffix(stack, who, release, live.table, direct.database, named)
         else:
             people = who.read(target.people)
             named = people.named(secret)
             systems = Systems(simulation, release, live, sign_noise)
             opened = systems.open(target, people, named, planned, seed)
         journal = Journal(out, planned, named, opened.about, live.authorised_by)
-        remaining = journal.open_questions()[:limit]
-        if target.is_live or dry_run:
+        remaining = journal.open_questions()[: sending.limit]
+        if target.is_live or sending.dry_run:
             show(opened, planned, remaining.tolist(), remaining.size)
-        if dry_run:
+        if sending.dry_run:
             console.remark("Nothing was sent (--dry-run).")
             if json:
                 console.print_json({"system": opened.about, "sent": 0})
             return
         opened.keep_salt()
-        transcript = _ask_all(journal, opened, limit, json)
+        transcript = _ask_all(journal, opened, sending.limit, json)
         warn_of_suppression(opened, transcript)
 
 
