@@ -22,7 +22,7 @@ def test_a_file_reads_back_with_its_line_numbers(tmp_path):
     path = tmp_path / "new" / "file.jsonl"
     write_records(path, "queries", {"family": "digits"}, [{"a": 1}, {"a": 2}])
     records = read_records(path, "queries")
-    assert records.header == {"countleak": "queries", "version": 1, "family": "digits"}
+    assert records.header == {"countleak": "queries", "version": 2, "family": "digits"}
     assert records.lines == ((2, {"a": 1}), (3, {"a": 2}))
 
 
@@ -30,12 +30,12 @@ def test_a_file_reads_back_with_its_line_numbers(tmp_path):
     ("content", "complaint"),
     [
         ("", "the file is empty"),
-        ('{"countleak":"guess","version":1}\n', "line 1: not a countleak queries file"),
+        ('{"countleak":"guess","version":2}\n', "line 1: not a countleak queries file"),
         ('{"countleak":"queries","version":9}\n', "line 1: format version 9"),
-        ('{"countleak":"queries","version":1}\n{"a":\n', "line 2: not JSON"),
-        ('{"countleak":"queries","version":1}\n' + "[" * 99_999 + "\n", "line 2: not JSON"),
-        ('{"countleak":"queries","version":1}\n[1]\n', "line 2: expected a JSON object"),
-        ('{"countleak":"queries","version":1}\n{"a":1}\n{"a"', "line 3: cut off in mid-line"),
+        ('{"countleak":"queries","version":2}\n{"a":\n', "line 2: not JSON"),
+        ('{"countleak":"queries","version":2}\n' + "[" * 99_999 + "\n", "line 2: not JSON"),
+        ('{"countleak":"queries","version":2}\n[1]\n', "line 2: expected a JSON object"),
+        ('{"countleak":"queries","version":2}\n{"a":1}\n{"a"', "line 3: cut off in mid-line"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_line(tmp_path, content, complaint):
@@ -162,15 +162,15 @@ def test_a_pipe_is_written_straight_through(tmp_path):
         journal.append([{"query": 1}])
     reader.join()
     assert received == [
-        '{"countleak":"queries","version":1}\n{"a":1}\n',
-        '{"countleak":"answers","version":1}\n{"query":0}\n{"query":1}\n',
+        '{"countleak":"queries","version":2}\n{"a":1}\n',
+        '{"countleak":"answers","version":2}\n{"query":0}\n{"query":1}\n',
     ]
 
 
 def test_standard_output_takes_records_in_a_pipe():
     program = "from countleak.files import write_records as w; w('/dev/stdout', 'queries', {}, [])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert result.stdout == '{"countleak":"queries","version":1}\n'
+    assert result.stdout == '{"countleak":"queries","version":2}\n'
 
 
 def test_a_full_disk_is_an_input_error():

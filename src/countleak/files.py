@@ -1,6 +1,6 @@
 """The files between the stages: JSON lines under a header that says what and which version.
 
-The first line is ``{"countleak": KIND, "version": 1, ...}``, every other line one record.
+The first line is ``{"countleak": KIND, "version": 2, ...}``, every other line one record.
 A whole file is replaced at once or not at all, and only by a file of its own kind; a journal only
 ever grows. Pipes and devices are written straight through.
 """
@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from countleak.errors import InputError
 
-VERSION = 1
+VERSION = 2
 # No first line is longer, except in a file that has no lines.
 LONGEST_LINE = 2**24
 

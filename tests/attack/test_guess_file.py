@@ -88,7 +88,7 @@ def test_ids_of_every_kind_read_back(tmp_path, ids):
 
 def damaged(tmp_path, header, lines):
     path = tmp_path / "guess.jsonl"
-    first = {"countleak": "guess", "version": 1, "people": len(lines), **header}
+    first = {"countleak": "guess", "version": 2, "people": len(lines), **header}
     path.write_text("\n".join([json.dumps(first), *lines]) + "\n")
     return path
 

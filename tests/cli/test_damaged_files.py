@@ -28,9 +28,9 @@ TEXTS = {
     "nested objects": b'{"a":' * 100_000 + b"\n",
     "a long number": b'{"countleak":' + b"9" * 5000 + b"}\n",
     "no header": b'{"query":0,"answer":1}\n',
-    "another kind": b'{"countleak":"trials","version":1}\n',
-    "no kind": b'{"version":1}\n',
-    "a kind that is no text": b'{"countleak":["queries"],"version":1}\n',
+    "another kind": b'{"countleak":"trials","version":2}\n',
+    "no kind": b'{"version":2}\n',
+    "a kind that is no text": b'{"countleak":["queries"],"version":2}\n',
 }
 
 # What makes no sense in place of a value, whatever the value.
@@ -308,7 +308,7 @@ def test_a_file_of_no_kind_is_one_line(refused, text, words):
         "id,status\n1,A\n2,B\n",
         "id,status\n1," + "x" * 200_000 + "\n2,C\n",
         "id,Status\n1,A\n2,C\n",
-        '{"countleak":"queries","version":1}\n',
+        '{"countleak":"queries","version":2}\n',
         "id,status\n1,A\n2,C\n\0",
     ],
     ids=lambda text: repr(text[:40]),
