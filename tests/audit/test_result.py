@@ -1,6 +1,7 @@
 """The audit in one call: frames in, a sentence, a score and one row per person out."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,13 @@ import countleak as cl
 from countleak.attack.guess_file import read_guess
 from countleak.attack.queries.files import read_queries
 from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.secrets import Bit
 from countleak.attack.transcript import Answers, read_transcript
-from countleak.audit.people import People
+from countleak.audit.people import People, generated_census
 from countleak.audit.run import Asking, Keeping, audit
 from countleak.audit.scores import percent, score
 from countleak.audit.targets.simulated import Gaussian, Simulated, Uniform
-from countleak.errors import InputError
+from countleak.errors import InputError, NoResult
 
 N = 40
 RNG = np.random.default_rng(4)
@@ -203,3 +205,18 @@ def test_bad_input_says_what_to_write():
             pl.DataFrame(DATA), id="uid", secret="sex = 'm'", target=Gaussian(1.0),
             queries=random_subsets(np.arange(N), 50, np.random.default_rng(0)),
         )  # fmt: skip
+
+
+def test_an_audit_passes_only_where_the_attack_was_as_good_as_it_should_be():
+    """People who are not the system's would otherwise pass for people who are safe."""
+    people = generated_census(60, seed=1)
+    shuffled = np.random.default_rng(0).permutation(people.columns["sex"])
+    others = replace(people, columns={"sex": shuffled})
+    target = Simulated(others, Bit("sex = 1"), Gaussian(1.0))
+    result = audit(people, secret="sex = 1", target=target, queries=600)
+    assert result.advantage < 0.6
+    with pytest.raises(NoResult, match="these people are not the system's"):
+        result.leaks_more_than(0.9)
+    for sigma, leaks in ((1.0, True), (1000.0, False)):
+        fair = audit(people, secret="sex = 1", target=Gaussian(sigma), queries=600)
+        assert fair.leaks_more_than(0.5) is leaks

@@ -12,7 +12,10 @@ from countleak.attack.secrets import Secret
 from countleak.attack.transcript import Transcript
 from countleak.audit.people import People
 from countleak.audit.scores import Score, percent
-from countleak.errors import MissingExtra
+from countleak.errors import MissingExtra, NoResult
+
+# A guess that should be right this much more often than it can have been is not to be trusted.
+DOUBT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,34 @@ class AuditResult:
     def advantage(self) -> float | None:
         """The advantage over guessing; missing where the truth or a claim is, or all are alike."""
         return None if self.score is None else self.score.advantage
+
+    def leaks_more_than(self, allowed: float) -> bool:
+        """Whether the advantage over guessing is larger than ``allowed``.
+
+        Raises NoResult where that cannot be told: without truth or claims, where all are alike,
+        or where the attack should have succeeded by its own probabilities but did not. Then its
+        model does not fit the answers, or the people are not the system's, and nothing is shown.
+        """
+        if self.score is None:
+            raise NoResult("the truth is not known here, so this audit can neither pass nor fail")
+        interval = self.score.interval()
+        if interval is None:
+            raise NoResult("the attack came to no conclusion, so this audit shows nothing")
+        if self.advantage is None:
+            raise NoResult(
+                "everyone has the same value, so there is no advantage over guessing to measure; "
+                "audit another secret"
+            )
+        if self.advantage > allowed:
+            return True
+        if self.confidence is not None and self.confidence > interval[1] + DOUBT:
+            raise NoResult(
+                f"{percent(self.confidence)} of the guesses should be right, but only "
+                f"{percent(self.score.right / self.score.claims)} agree with the truth given: the "
+                "decoder's model does not fit these answers, or these people are not the system's; "
+                "this audit shows nothing"
+            )
+        return False
 
     def __str__(self) -> str:
         suppressed = int(np.sum(~self.transcript.released))

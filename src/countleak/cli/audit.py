@@ -200,14 +200,7 @@ def _judge(result: AuditResult, allowed: float | None) -> bool:
     if not result.guess.claimed.any():
         status = result.guess.basis.record().get("status", "no claim")
         raise NoResult(f"the attack came to no conclusion ({status}), so this audit shows nothing")
-    if allowed is None:
-        return False
-    if result.advantage is None:
-        raise NoResult(
-            "everyone has the same value, so there is no advantage over guessing to measure; audit "
-            "another secret"
-        )
-    return result.advantage > allowed
+    return allowed is not None and result.leaks_more_than(allowed)
 
 
 def _record(result: AuditResult, about: str, folder: Path, failed: bool) -> dict[str, Any]:
