@@ -217,6 +217,12 @@ def test_an_audit_passes_only_where_the_attack_was_as_good_as_it_should_be():
     assert result.advantage < 0.6
     with pytest.raises(NoResult, match="these people are not the system's"):
         result.leaks_more_than(0.9)
+    bounded = audit(
+        people, secret="sex = 1", target=Simulated(others, Bit("sex = 1"), Uniform(2)), queries=600
+    )
+    assert bounded.confidence is None or bounded.guess.proven.all()
+    with pytest.raises(NoResult, match="these people are not the system's"):
+        bounded.leaks_more_than(0.9)
     for sigma, leaks in ((1.0, True), (1000.0, False)):
         fair = audit(people, secret="sex = 1", target=Gaussian(sigma), queries=600)
         assert fair.leaks_more_than(0.5) is leaks

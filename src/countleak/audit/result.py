@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from countleak.attack.guess import Guess
+from countleak.attack.guess import Guess, WithinBound
 from countleak.attack.queries.ids import id_list
 from countleak.attack.secrets import Secret
 from countleak.attack.transcript import Transcript
@@ -130,13 +130,28 @@ class AuditResult:
         if self.advantage > allowed:
             return True
         if self.confidence is not None and self.confidence > interval[1] + DOUBT:
-            raise NoResult(
-                f"{percent(self.confidence)} of the guesses should be right, but only "
-                f"{percent(self.score.right / self.score.claims)} agree with the truth given: the "
-                "decoder's model does not fit these answers, or these people are not the system's; "
-                "this audit shows nothing"
+            right = percent(self.score.right / self.score.claims)
+            self._contradict(
+                f"{percent(self.confidence)} of the guesses should be right, but only {right} "
+                "agree with the truth given"
             )
+        basis = self.guess.basis
+        if isinstance(basis, WithinBound):
+            # Without probabilities the bound itself is what the truth can contradict.
+            truth = self.audited.truth(self.secret).astype(np.float64)
+            off = float(np.abs(self.transcript.b - self.transcript.A @ truth).max(initial=0.0))
+            if off > basis.bound + 1e-9:
+                self._contradict(
+                    f"no answer should be further than {basis.bound:g} from its count, but by the "
+                    f"truth given one is {off:g} away"
+                )
         return False
+
+    def _contradict(self, what: str) -> None:
+        raise NoResult(
+            f"{what}: the decoder's model does not fit these answers, or these people are not the "
+            "system's; this audit shows nothing"
+        )
 
     def __str__(self) -> str:
         suppressed = int(np.sum(~self.transcript.released))

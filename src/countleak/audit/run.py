@@ -201,13 +201,14 @@ def ask_into(
     ``progress`` hears how many of how many are answered. With a ``limit`` at most so many are
     asked, and some may stay open.
     """
-    remaining = journal.open_questions()
-    total = remaining.size + len(journal.answers)
-    progress(len(journal.answers), total)
+    remaining, done = journal.open_questions(), len(journal.answers)
+    total = remaining.size + done
+    progress(done, total)
     remaining = remaining[:limit]
     for batch in target.answer(journal.queries, remaining) if remaining.size else ():
         journal.append(batch)
-        progress(len(journal.answers), total)
+        done += len(batch)
+        progress(done, total)
     return journal.transcript()
 
 
