@@ -8,14 +8,13 @@ import pytest
 
 from countleak.errors import InputError
 from countleak.files import (
-    JournalFile,
-    drop_torn_line,
     read_records,
     read_text,
     replacing,
     require_own,
     write_records,
 )
+from countleak.journals import JournalFile, drop_torn_line
 
 
 def test_a_file_reads_back_with_its_line_numbers(tmp_path):

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from countleak.audit.targets.rest import RestTarget
     from countleak.audit.run import Asking, ask, reconstruct
     from countleak.attack.transcript import Transcript, read_transcript
-    from countleak.attack.noise import Noise
+    from countleak.attack.noise import Noise, Shape
+    from countleak.attack.rules import Rules
     from countleak.attack.diagnosis import diagnose
     from countleak.attack.decoders.auto import AutoDecoder
     from countleak.attack.guess import Guess
@@ -70,7 +71,7 @@ __all__ = [
     "Target", "Simulated", "SimulatedDiffix", "Gaussian", "Laplace", "Uniform", "RoundedToBase",
     "Diffix", "PostgresTarget", "RestTarget",
     "Transcript", "ask", "read_transcript",
-    "Noise", "diagnose",
+    "Noise", "Rules", "Shape", "diagnose",
     "AutoDecoder", "Guess", "reconstruct",
     "Score", "score",
     "Asking", "AuditResult", "audit",
@@ -109,6 +110,8 @@ __getattr__, __dir__ = lazy_names(
         "ask": "countleak.audit.run",
         "read_transcript": "countleak.attack.transcript",
         "Noise": "countleak.attack.noise",
+        "Rules": "countleak.attack.rules",
+        "Shape": "countleak.attack.noise",
         "diagnose": "countleak.attack.diagnosis",
         "AutoDecoder": "countleak.attack.decoders.auto",
         "Guess": "countleak.attack.guess",

@@ -5,6 +5,7 @@
   + ShapeError      two arrays that must agree on people or on queries do not
   + TargetError     the target refused, timed out, or answered something that is not a count
     - Refused       the query system does not answer this question; the text says why
+    - NoCount       what came back can be no count of people
   + NoPrediction    the closed form says nothing about such an attack
   + NoResult        an audit could not attack, so it shows nothing
   + SolverError     the solver stopped without a certified solution
@@ -30,6 +31,10 @@ class TargetError(CountleakError):
 
 class Refused(TargetError):
     """The query system does not answer this question; the text says why, in its words."""
+
+
+class NoCount(TargetError):
+    """What came back can be no count of people; the text says what it was."""
 
 
 class NoPrediction(CountleakError):

@@ -1,8 +1,8 @@
 """The files between the stages: JSON lines under a header that says what and which version.
 
 The first line is ``{"countleak": KIND, "version": 2, ...}``, every other line one record.
-A whole file is replaced at once or not at all, and only by a file of its own kind; a journal only
-ever grows. Pipes and devices are written straight through.
+A whole file is replaced at once or not at all, and only by a file of its own kind. Pipes and
+devices are written straight through. A file that only grows is a journal: see ``journals``.
 """
 
 import json
@@ -111,27 +111,27 @@ def write_records(
     """
     require_writable(path, kind)
     with replacing(path) as file:
-        file.write(_header(kind, header))
-        file.writelines(_line(record) for record in records)
+        file.write(header_line(kind, header))
+        file.writelines(record_line(record) for record in records)
 
 
 def require_writable(path: Name, kind: str) -> None:
     """Raise if a ``kind`` file cannot take the place of what stands at ``path``."""
     require_own(path, f"a countleak {kind} file", lambda beginning: _kind(beginning) == kind)
-    with _plain_errors(path):
-        _require_file(Path(path))
+    with plain_errors(path):
+        require_file(Path(path))
 
 
 def require_own(path: Name, what: str, recognise: Callable[[bytes], bool]) -> None:
     """Raise if something else than ``what`` stands at ``path``, judged by its first line."""
-    beginning = _beginning(path)
+    beginning = beginning_of(path)
     if beginning and not recognise(beginning):
         kind = _kind(beginning)
         held = f"a countleak {kind} file" if kind else f"something else ({_glimpse(beginning)})"
         raise InputError(f"{path}: holds {held}, not {what}; name another file to write to")
 
 
-def _beginning(path: Name) -> bytes:
+def beginning_of(path: Name) -> bytes:
     """The first line of a regular file; nothing where there is no such file."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
@@ -165,13 +165,13 @@ def replacing(path: Name, mode: str = "w") -> Iterator[IO[Any]]:
 
     ``mode`` is "w" for text or "wb" for bytes. A pipe or device is written to as it is.
     """
-    with _plain_errors(path):
+    with plain_errors(path):
         if is_stream(path):
             with _opened(path, mode) as file:
                 yield file
             return
         target = Path(path).resolve()
-        _require_file(target)
+        require_file(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
         try:
@@ -202,7 +202,8 @@ def is_stream(path: Name) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
-def _require_file(path: Path) -> None:
+def require_file(path: Path) -> None:
+    """Raise if something stands there that is neither a file nor written straight through."""
     if path.exists() and not path.is_file() and not is_stream(path):
         what = "a folder" if path.is_dir() else "not a file that can be replaced"
         raise InputError(f"{path}: {what}; name another file to write to")
@@ -213,7 +214,7 @@ def _opened(file: Name | int, mode: str) -> IO[Any]:
 
 
 @contextmanager
-def _plain_errors(path: Name) -> Iterator[None]:
+def plain_errors(path: Name) -> Iterator[None]:
     """What the system says against writing to ``path``, as an InputError; a closed pipe passes."""
     try:
         yield
@@ -232,86 +233,11 @@ def _permissions(path: Path) -> int:
     return 0o666 & ~umask
 
 
-class JournalFile:
-    """A file of ``kind`` records that only grows; ``earlier`` is what stood there, or None.
-
-    Opening it changes nothing. The first ``append`` writes the header of a new file together with
-    its records, or removes a last line that was cut off when an earlier writer was killed.
-    """
-
-    def __init__(self, path: Name, kind: str, header: Mapping[str, Any]):
-        """Read what stands at ``path``; ``header`` is that of a new file."""
-        self.path = Path(path)
-        self.earlier: Records | None = None
-        self._pending = ""
-        self._stream: IO[str] | None = None
-        if _beginning(path):
-            self.earlier = read_records(path, kind, drop_torn=True)
-        else:
-            _require_file(self.path)
-            self._pending = _header(kind, header)
-        self._torn = self.earlier is not None
-
-    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add records; they are on disk when this returns."""
-        text = self._pending + "".join(_line(record) for record in records)
-        with _plain_errors(self.path):
-            if is_stream(self.path):
-                self._send(text)
-            else:
-                if self._torn:
-                    drop_torn_line(self.path)
-                    self._torn = False
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                _append_whole(self.path, text)
-        self._pending = ""
-
-    def _send(self, text: str) -> None:
-        # Held open, for whoever reads a pipe takes its closing for the end.
-        self._stream = self._stream or self.path.open("w", encoding="utf-8")
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except OSError:
-            with suppress(OSError):
-                self.close()
-            raise
-
-    def close(self) -> None:
-        """Let go of the pipe, if it is one."""
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.close()
+def header_line(kind: str, header: Mapping[str, Any]) -> str:
+    """The first line of a file."""
+    return record_line({"countleak": kind, "version": VERSION, **header})
 
 
-def _append_whole(path: Path, text: str) -> None:
-    """Append ``text`` and see it on disk; where that fails the file is as it was."""
-    before = path.stat().st_size if path.exists() else None
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        with suppress(OSError):
-            if before is None:
-                path.unlink()
-            else:
-                os.truncate(path, before)
-        raise
-
-
-def drop_torn_line(path: Name) -> None:
-    """Remove a last line that was cut off when the writer was killed."""
-    content = Path(path).read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole != len(content):
-        os.truncate(path, whole)
-
-
-def _header(kind: str, header: Mapping[str, Any]) -> str:
-    return _line({"countleak": kind, "version": VERSION, **header})
-
-
-def _line(record: Mapping[str, Any]) -> str:
+def record_line(record: Mapping[str, Any]) -> str:
+    """The line of a record."""
     return json.dumps(record, allow_nan=False, separators=(",", ":")) + "\n"

@@ -24,9 +24,9 @@ def counted():
 def test_gaussian_noise_and_its_scale(counted, mechanism):
     queries, counts = counted
     diagnosis = diagnose(Transcript.of(queries, mechanism.release(counts, SEED)))
-    assert diagnosis.shape is Shape.GAUSSIAN
+    assert diagnosis.noise.shape is Shape.GAUSSIAN
     assert diagnosis.sigma == pytest.approx(4.0, abs=4 * diagnosis.sigma_error)
-    assert diagnosis.wrong == 0 and diagnosis.by is None and diagnosis.bound is None
+    assert diagnosis.wrong == 0 and diagnosis.by is None and diagnosis.noise.reach is None
 
 
 @pytest.mark.parametrize("rounded", [True, False])
@@ -35,7 +35,7 @@ def test_laplace_noise(counted, rounded):
     values = Laplace(4.0).release(counts, SEED).values
     answers = Answers.to_all(np.rint(values) if rounded else values)
     diagnosis = diagnose(Transcript.of(queries, answers))
-    assert diagnosis.shape is Shape.LAPLACE
+    assert diagnosis.noise.shape is Shape.LAPLACE
     assert diagnosis.sigma == pytest.approx(4.0, rel=0.15)
     assert diagnosis.whole == rounded
 
@@ -45,14 +45,15 @@ def test_rounding_to_a_base(counted, random, bound):
     queries, counts = counted
     answers = RoundedToBase(5, random).release(counts, SEED)
     diagnosis = diagnose(Transcript.of(queries, answers))
-    assert (diagnosis.shape, diagnosis.base, diagnosis.bound) == (Shape.ROUNDED, 5, bound)
+    noise = diagnosis.noise
+    assert (noise.shape, noise.base, noise.reach) == (Shape.EXACT, 5, bound)
 
 
 @pytest.mark.parametrize("bound", [2, 4, 7])
 def test_uniform_noise_and_its_bound(bound):
     world = Setting(150, 60, float(bound), 0.4, "cells").world(2)
     diagnosis = diagnose(world.transcript)
-    assert (diagnosis.shape, diagnosis.bound) == (Shape.UNIFORM, bound)
+    assert (diagnosis.noise.shape, diagnosis.noise.bound) == (Shape.UNIFORM, bound)
 
 
 def test_gross_errors_groups_and_suppression():
@@ -63,7 +64,7 @@ def test_gross_errors_groups_and_suppression():
     assert diagnosis.by == "server"
     assert [group.sigma for group in diagnosis.groups] == pytest.approx([4.0, 8.0], rel=0.15)
     sparse = Setting(101, 400, 2.0, 12 / 101, "suppressed").world(0)
-    threshold = diagnose(sparse.transcript).threshold
+    threshold = diagnose(sparse.transcript).noise.threshold
     assert threshold is not None and threshold.mean == pytest.approx(4.0, abs=0.8)
 
 
@@ -107,7 +108,7 @@ def test_recorded_answers_give_their_odd_exponents_away(recorded):
     for name, odd, offset in (("2000-3000", set(), -0.36), ("10000-12000", {1.8, 1.9}, 0.96)):
         log, ids = recorded[name].log, recorded[name].people.ids
         diagnosis = diagnose(log.transcript(ids))
-        assert diagnosis.shape is Shape.GAUSSIAN
+        assert diagnosis.noise.shape is Shape.GAUSSIAN
         assert {group.value for group in diagnosis.odd} == odd
         assert diagnosis.offset == pytest.approx(offset, abs=4 * diagnosis.offset_error)
         assert diagnosis.offset_error < 0.4

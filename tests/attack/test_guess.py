@@ -31,5 +31,6 @@ def test_awkward_answers_do_not_break_a_decoder(decoder):
     queries = random_subsets(np.arange(6), 30, rng)
     for values in (np.zeros(30), np.full(30, 3.0), np.full(30, 1e9), rng.normal(0, 1e-9, 30)):
         guess = decoder.decode(Transcript.of(queries, Answers.to_all(values)))
-        assert np.isfinite(guess.margin).all()
+        # A decoder whose model does not fit gives neither margin nor probability.
+        assert guess.basis.misfit or np.isfinite(guess.margin).all()
         assert set(guess.values.tolist()) <= {0, 1}

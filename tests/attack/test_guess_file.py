@@ -76,14 +76,40 @@ def test_numbers_read_back(tmp_path):
 )
 def test_ids_of_every_kind_read_back(tmp_path, ids):
     values, everyone = np.array([1, 0], dtype=np.int8), np.ones(2, np.bool_)
-    proven = np.array([True, False])
-    guess = Guess(id_array(ids), values, everyone, Basis(decoder="by hand"), proven=proven)
+    basis = Basis(decoder="by hand", stated=("no noise is added",))
+    forced = np.array([True, False])
+    guess = Guess(id_array(ids), values, everyone, basis, forced=forced)
     write_guess(tmp_path / "guess.jsonl", guess, SEX)
     again, _ = read_guess(tmp_path / "guess.jsonl")
     assert id_list(again.ids) == ids
     assert again.ids.dtype == guess.ids.dtype
     assert again.values.tolist() == [1, 0]
     assert again.proven.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("basis", "proven"),
+    [
+        (Basis(decoder="d", stated=("no noise is added",)), True),
+        (Basis(decoder="d", inferred=("no noise is added",), assuming="every answer is so"), False),
+        # Part of what it rests on was inferred.
+        (
+            Basis(decoder="d", stated=("no answer is below 0",), assuming="every answer is so"),
+            False,
+        ),
+        # A file that does not say what was stated proves nothing.
+        (Basis(decoder="d"), False),
+    ],
+)
+def test_what_is_proven_and_what_is_implied_read_back_as_they_were(tmp_path, basis, proven):
+    everyone = np.ones(2, np.bool_)
+    guess = Guess(np.arange(2), np.array([1, 0]), everyone, basis, forced=everyone)
+    assert guess.proven.all() == proven and guess.implied.all() != proven
+    write_guess(tmp_path / "guess.jsonl", guess, SEX)
+    again, _ = read_guess(tmp_path / "guess.jsonl")
+    assert again.proven.all() == proven and again.implied.all() != proven
+    for name in ("stated", "inferred", "assuming"):
+        assert getattr(again.basis, name) == getattr(basis, name)
 
 
 def damaged(tmp_path, header, lines):

@@ -14,11 +14,12 @@ from countleak.attack.queries.files import read_queries
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.secrets import Bit
 from countleak.attack.transcript import Answers, read_transcript
-from countleak.audit.people import People, generated_census
+from countleak.audit.people import People, generated_bank, generated_census
 from countleak.audit.run import Asking, Keeping, audit
-from countleak.audit.scores import percent, score
+from countleak.audit.scores import score
 from countleak.audit.targets.simulated import Gaussian, Simulated, Uniform
 from countleak.errors import InputError, NoResult
+from countleak.shares import percent
 
 N = 40
 RNG = np.random.default_rng(4)
@@ -65,7 +66,7 @@ def test_a_frame_in_and_a_sentence_with_all_its_figures_out(frame):
 def test_one_row_per_person(frame):
     result = audit(frame(SHUFFLED), id="uid", secret="sex = 'm'", target=Gaussian(1.0), queries=200)
     rows = result.people.columns()
-    assert list(rows) == ["uid", "guess", "probability", "proven"]
+    assert list(rows) == ["uid", "guess", "probability", "proven", "implied"]
     assert rows["uid"] == IDS
     assert rows["guess"] == result.guess.values.tolist()
     assert rows["probability"] == result.guess.confidence.tolist()
@@ -76,17 +77,48 @@ def test_one_row_per_person(frame):
     assert isinstance(back, pd.DataFrame)
     assert back["guess"].tolist() == rows["guess"]
     polars = result.people.to_frame("polars")
-    assert polars.shape == (N, 4)
+    assert polars.shape == (N, 5)
     assert polars["proven"].to_list() == rows["proven"]
 
 
-def test_what_is_proven_is_marked_and_told():
-    result = audit(pl.DataFrame(DATA), id="uid", secret="sex = 'm'", target=Uniform(1), queries=300)
-    proven = result.people.to_frame()["proven"].to_numpy()
-    assert np.array_equal(proven, result.guess.proven)
-    assert proven.any()
-    assert f"{proven.sum()} people have no other value that fits." in str(result)
-    assert ((SEX == "m") == result.guess.values)[proven].all()
+def test_what_is_implied_is_proven_where_the_rule_is_stated():
+    given = {"id": "uid", "secret": "sex = 'm'", "target": Uniform(1), "queries": 300}
+    implied = audit(pl.DataFrame(DATA), **given)
+    frame = implied.people.to_frame()
+    assert frame["implied"].all() and not frame["proven"].any()
+    within = "no answer is further than 1 from its count"
+    assert f"40 people's values are implied, if {within}." in str(implied)
+    assert "Inferred from the answers: noise lies within ± 1." in str(implied)
+    assert "Stated" not in str(implied)
+    proven = audit(pl.DataFrame(DATA), **given, rules=cl.Rules(cl.Shape.UNIFORM, bound=1))
+    frame = proven.people.to_frame()
+    assert frame["proven"].all() and not frame["implied"].any()
+    assert "40 people's values are proven: under the rules stated no other fits." in str(proven)
+    assert "Stated: noise lies within ± 1." in str(proven)
+    assert "Inferred" not in str(proven)
+    for result in (implied, proven):
+        assert np.array_equal(result.guess.values, SEX == "m")
+
+
+def test_rules_that_do_not_fit_a_secret_or_a_decoder_are_refused():
+    given = {"id": "uid", "target": Gaussian(1.0), "queries": 100}
+    exact = cl.Rules(cl.Shape.EXACT)
+    with pytest.raises(InputError, match="no noise is added: a number can be decoded with"):
+        audit(pl.DataFrame(DATA), secret="sum(amount)", rules=exact, **given)
+    with pytest.raises(InputError, match="give rules, or a decoder that knows them, not both"):
+        audit(
+            pl.DataFrame(DATA), secret="sex = 'm'", rules=exact, decoder=cl.AutoDecoder(), **given
+        )  # fmt: skip
+
+
+def test_what_is_stated_of_a_category_is_used():
+    rules = cl.Rules(sigma=1.0, floor=-50.0)
+    result = audit(
+        pl.DataFrame(DATA), id="uid", secret="status", target=Gaussian(1.0), queries=100,
+        rules=rules,
+    )  # fmt: skip
+    assert result.guess.basis.sigma == (1.0,)
+    assert "Stated: noise is normal of SD 1; no answer is below -50." in str(result)
 
 
 def test_html_shows_the_same_and_escapes_it():
@@ -107,7 +139,7 @@ def test_a_composite_key_has_a_column_each():
         queries=200,
     )  # fmt: skip
     frame = result.people.to_frame("pandas")
-    assert list(frame.columns) == ["branch", "uid", "guess", "probability", "proven"]
+    assert list(frame.columns) == ["branch", "uid", "guess", "probability", "proven", "implied"]
     assert sorted(frame["uid"].tolist()) == IDS
     assert frame["branch"].tolist() == ["x"] * 20 + ["y"] * 20
     assert result.score.accuracy > 0.9
@@ -122,7 +154,9 @@ def test_without_the_truth_there_is_no_success_rate():
     assert result.advantage is None
     assert "no success rate can be given" in str(result)
     assert "recovered" not in str(result)
-    assert f"{percent(result.confidence)} of the guesses should be right" in str(result)
+    low, high = (percent(share) for share in result.guess.expected_interval)
+    expected = f"{percent(result.confidence)} ({low} to {high}) of the guesses should be right"
+    assert expected in str(result)
     assert (result.guess.values == (SEX == "m")).mean() > 0.9
 
 
@@ -220,9 +254,26 @@ def test_an_audit_passes_only_where_the_attack_was_as_good_as_it_should_be():
     bounded = audit(
         people, secret="sex = 1", target=Simulated(others, Bit("sex = 1"), Uniform(2)), queries=600
     )
-    assert bounded.confidence is None or bounded.guess.proven.all()
+    assert bounded.guess.implied.all()
     with pytest.raises(NoResult, match="these people are not the system's"):
         bounded.leaks_more_than(0.9)
     for sigma, leaks in ((1.0, True), (1000.0, False)):
         fair = audit(people, secret="sex = 1", target=Gaussian(sigma), queries=600)
         assert fair.leaks_more_than(0.5) is leaks
+
+
+def test_other_people_than_the_systems_cannot_pass_for_several_values_either():
+    """Answers about others imply values that the truth given contradicts."""
+    people = generated_bank(seed=7).between(2000, 2999)
+    shuffled = np.random.default_rng(0).permutation(people.columns["status"])
+    others = replace(people, columns={**people.columns, "status": shuffled})
+    secret = people.named("status")
+    result = audit(
+        people, secret="status", target=Simulated(others, secret, Uniform(1)), queries=300
+    )
+    assert result.guess.implied.all()
+    assert result.advantage < 0.9
+    with pytest.raises(NoResult, match="these people are not the system's"):
+        result.leaks_more_than(0.9)
+    fair = audit(people, secret="status", target=Uniform(1), queries=300)
+    assert fair.leaks_more_than(1.0) is False

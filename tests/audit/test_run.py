@@ -29,7 +29,7 @@ from countleak.audit.run import (
 )
 from countleak.audit.scores import score
 from countleak.audit.targets.diffix import Diffix
-from countleak.audit.targets.simulated import Gaussian, Simulated, SimulatedDiffix
+from countleak.audit.targets.simulated import Gaussian, Simulated, SimulatedDiffix, Uniform
 from countleak.errors import InputError
 
 PEOPLE = generated_census(40, seed=1)
@@ -166,10 +166,10 @@ def test_without_probabilities_nothing_is_expected_unless_all_is_proven():
     values = np.array([1, 0, 1, 1], dtype=np.int8)
     everyone, basis = np.ones(4, np.bool_), Basis(decoder="by hand")
     guess = Guess(np.arange(4), values, everyone, basis, margin=np.full(4, 0.9))
-    proven = replace(guess, proven=np.array([True, True, False, False]))
-    assert proven.expected_right is None
+    some = replace(guess, forced=np.array([True, True, False, False]))
+    assert some.expected_right is None
     assert guess.expected_right is None
-    assert replace(guess, proven=everyone).expected_right == 1.0
+    assert replace(guess, forced=everyone).expected_right == 1.0
     chances = replace(guess, probability=np.array([0.9, 0.2, 0.7, 1.0]))
     assert chances.expected_right == pytest.approx((0.9 + 0.8 + 0.7 + 1.0) / 4)
     assert not guess.proven.any()
@@ -295,3 +295,19 @@ def test_a_target_that_counts_something_else_is_refused():
             audit(people, secret="status = 'C'", target=Simulated(people, counted, Gaussian(1.0)))
     with pytest.raises(InputError, match="counts status = 'A', not status = 'C'"):
         audit(people, secret="status = 'C'", target=Diffix(people, "status = 'A'"))
+
+
+@pytest.mark.parametrize(
+    ("secret", "mechanism"),
+    [("status = 'C'", Gaussian(2.0)), ("status = 'C'", Uniform(1)), ("status", Gaussian(2.0))],
+    ids=["bayes", "bounded", "categorical"],
+)
+def test_what_a_decoder_has_done_so_far_is_heard(secret, mechanism):
+    people = generated_bank(3).between(2000, 2400)
+    secret, heard = people.named(secret), []
+    queries = random_subsets(people.ids, 200, np.random.default_rng(0))
+    transcript = ask(queries, Simulated(people, secret, mechanism), secret)
+    decoder = decoder_for(secret, progress=lambda *counts: heard.append(counts))
+    decoder.decode(transcript)
+    assert len(heard) > 1
+    assert all(0 <= done <= total for done, total in heard)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from countleak.attack.guess import Basis, Guess, Intervals, names_from
-from countleak.audit.scores import calibration, percent, score, wilson
+from countleak.audit.scores import calibration, score, wilson
 from countleak.errors import InputError, ShapeError
 
 BASIS = Basis(decoder="by hand")
@@ -136,15 +136,3 @@ def test_a_record_holds_all_of_a_score():
     assert (record["false_positives"], record["false_negatives"]) == (1, 1)
     assert record["kappa"] == pytest.approx(100 * record["advantage"])
     assert record["alpha_ids_free"] == 10
-
-
-def test_only_all_is_100_percent_and_only_nothing_0():
-    assert [percent(share) for share in (0.0, 1e-9, 0.0005, 0.5, 0.9994, 0.99999, 1.0)] == [
-        "0.0%",
-        "0.1%",
-        "0.1%",
-        "50.0%",
-        "99.9%",
-        "99.9%",
-        "100.0%",
-    ]

@@ -5,6 +5,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from countleak.attack.guess_file import read_guess
 from countleak.audit.people import People
 from countleak.cli import audit as verb
 from tests.diffix.databases.test_postgres import load
@@ -14,6 +15,10 @@ CENSUS = ("--people", "census:16", "--secret", "sex = 1")
 SMALL = ("audit", "simulated", *CENSUS, "--family", "subsets")
 QUIET = ("--sigma", 1, "--adaptive", "--first", 30, "--batch", 30)
 BANK = ("--people", "bank:7", "--secret", "status = 'C'")
+BANK_VALUES = (
+    "audit", "simulated", "--people", "bank:7", "--between", 2000, 2300, "--secret", "status",
+    "--family", "subsets", "-m", 100, "--sigma", 2, "--folder", "values",
+)  # fmt: skip
 
 
 def contents(folder):
@@ -130,9 +135,10 @@ def test_an_audit_of_a_live_system_with_and_without_the_truth(run, served, bank,
     assert unscored.code == 0
     assert "of the guesses should be right" in unscored.out
     assert "secrets recovered" not in unscored.out
-    judged = run(*words, "--people", "ids.csv", "--fail-above", 0.5)
+    judged = run(*words, "--people", "ids.csv", "--folder", "other", "--fail-above", 0.5)
     assert judged.code == 2
-    assert "have no column 'status'" in judged.err
+    assert "can neither pass nor fail; add the column of the secret" in judged.err
+    assert judged.out == unscored.out
     stranger = ("postgresql://me:hush@192.0.2.1:5432/bank", "--table", "loans")
     refused = run("audit", *stranger, *BANK)
     assert refused.code == 2
@@ -190,7 +196,12 @@ def test_a_live_postgresql_whose_names_need_quoting(run, tmp_path, plain, branch
     ("words", "complaint"),
     [
         ((), "say who is asked about: --people FILE"),
-        (("--people", "ids.csv", "--fail-above", 0.5), "the people have no column 'status'"),
+        # Nobody is proven to have a value of several.
+        (
+            ("--people", "ids.csv", "--fail-above", 0.5, "--secret", "status in ('A', 'C')"),
+            "the people have no column 'status'",
+        ),
+        (("--people", "ids.csv", "--suppressed", "few"), "--suppressed 'few' cannot be read"),
         (("--people", "absent.csv"), "absent.csv: no such file"),
     ],
     ids=str,
@@ -205,6 +216,80 @@ def test_an_audit_that_cannot_be_one_exits_with_2_and_asks_nothing(
     assert complaint in result.err
     assert "passed" not in result.out
     assert not (tmp_path / "audit").exists()
+
+
+@pytest.fixture
+def bare(plain, branches, tmp_path):
+    """An audit of a plain PostgreSQL by someone who knows no more than the ids."""
+    ids = People(branches.ids, {}, KEY)
+    ids.write_csv(tmp_path / "ids.csv")
+    words = ("audit", plain, "--people", "ids.csv", "--id", ",".join(KEY), "--table", TABLE)
+    return (*words, "--secret", f"\"{STATUS}\" = 'C'", "-m", 400)
+
+
+def test_a_plain_database_leaks_everything_and_it_takes_no_truth_to_see(run, bare, branches):
+    """60 people, 400 random subsets."""
+    said = run(*bare)
+    assert said.code == 0
+    assert "By its own probabilities 100.0% (98.0% to 100.0%) of the guesses should" in said.out
+    assert "60 people's values are implied, if every answer is the exact count." in said.out
+    assert "Inferred from the answers: no noise is added." in said.out
+    found = run(*bare, "--json").json
+    assert (found["confidence"], found["proven"], found["implied"]) == (1.0, 0, 60)
+    assert (found["stated"], found["inferred"]) == ([], ["no noise is added"])
+    guess, _ = read_guess("audit/guess.jsonl")
+    assert guess.implied.all()
+    assert np.array_equal(guess.values, branches.truth(f"\"{STATUS}\" = 'C'"))
+
+
+def test_what_is_stated_of_a_plain_database_proves_everyone(run, bare):
+    said = run(*bare, "--exact").out
+    assert "60 people's values are proven: under the rules stated no other fits." in said
+    assert "By its own probabilities 100.0% of the guesses should be right." in said
+    assert "Stated: no noise is added." in said and "Inferred" not in said
+    found = run(*bare, "--exact", "--json").json
+    assert (found["proven"], found["implied"], found["stated"]) == (60, 0, ["no noise is added"])
+    assert read_guess("audit/guess.jsonl")[0].proven.all()
+
+
+def test_what_is_proven_or_implied_fails_an_audit_without_the_truth(run, bare):
+    implied = run(*bare, "--fail-above", 0.3)
+    assert implied.code == 1
+    assert "FAILED: the values of 100.0% of the people are implied; 30.0% is allowed" in implied.out
+    proven = run(*bare, "--exact", "--fail-above", 0.3)
+    assert proven.code == 1
+    assert "FAILED: the values of 100.0% of the people are proven; 30.0% is allowed" in proven.out
+    # Where it is not more than is allowed there is no verdict: it never passes.
+    for words in (("--fail-above", 1), ("--fail-above", 0.3, "--time-limit", 0, "--noise-sd", 2)):
+        result = run(*bare, *words)
+        assert result.code == 2
+        assert "can neither pass nor fail" in result.err and "passed" not in result.out
+
+
+def test_rules_that_the_answers_contradict_are_no_all_clear(run, bare):
+    for words in (("--rounded-to", 5), ("--exact", "--suppressed", "1..2", "--lowest", 40)):
+        result = run(*bare, *words, "--fail-above", 0.3)
+        assert result.code == 2
+        assert "as stated, but one is" in result.err
+    noisy = run(*SMALL, "-m", 200, "--exact", "--folder", "noisy")
+    assert noisy.code == 2
+    assert "no values fit the answers if no noise is added, as stated; check that" in noisy.err
+
+
+def test_a_simulated_system_states_its_own_rules_on_demand(run):
+    uniform = (*SMALL, "--mechanism", "uniform", "--bound", 1, "-m", 300, "--json")
+    assert run(*uniform).json["implied"] > 0
+    told = run(*uniform, "--state-rules").json
+    assert told["proven"] > 0 and told["implied"] == 0
+    assert told["stated"][0] == "noise lies within ± 1"
+    values = (*BANK_VALUES, "--state-rules", "--json")
+    assert run(*values).json["stated"][0] == "noise is normal of SD 2"
+    for words, complaint in (
+        (("--state-rules", "--exact"), "--exact does not apply with --state-rules"),
+        (("--state-rules", "--secret", "sum(sex)"), "--state-rules does not apply to a number"),
+    ):
+        result = run(*SMALL, *words)
+        assert result.code == 2 and complaint in result.err
 
 
 def test_an_attack_without_a_claim_has_not_passed(run, monkeypatch):

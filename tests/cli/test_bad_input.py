@@ -92,7 +92,7 @@ CASES = [
     ((*PLAN, "people.csv", "-o", "/dev/full"), "/dev/full: cannot be written"),
     ((*SOLVE, "answers.jsonl", "-o", "/dev/full"), "/dev/full: cannot be written"),
     ((*SOLVE, "/dev/zero"), "/dev/zero: a device, not a file"),
-    ((*SOLVE, "answers.jsonl", "--integer", "--time-limit", "-1"), "it must be above 0"),
+    ((*SOLVE, "answers.jsonl", "--integer", "--time-limit", "-1"), "greater than or equal to 0"),
     (("demo", "--folder", "."), "holds another run (people.csv); name another"),
     (("ask", "guess.jsonl", *WHO), "not a countleak queries file"),
     ((*SOLVE, "short.jsonl"), "17 answers to 20 questions; run `countleak ask` again"),
@@ -103,7 +103,7 @@ CASES = [
     (("solve", "others.jsonl", "answers.jsonl"), "answers to other queries"),
     ((*SOLVE, "answers.jsonl", "--program", "dini", "-B", "-1"), "B is -1"),
     ((*SOLVE, "answers.jsonl", "--program", "bounded", "-B", "-1"), "cannot be negative"),
-    ((*SOLVE, "answers.jsonl", "--program", "dini", "--sigma", "0"), "sigma is 0"),
+    ((*SOLVE, "answers.jsonl", "--program", "dini", "--noise-sd", "0"), "sigma is 0"),
     (
         (*SOLVE, "answers.jsonl", "--program", "lasso"),
         "'lasso' is not one of 'dmt', 'bounded', 'dini'",

@@ -107,3 +107,27 @@ def test_the_papers_program_has_no_prediction_for_fifty_exact_answers(run):
     result = run("budget", "--n", 150, "-m", 50, "--sigma", 1, "--decoder", "lp")
     assert result.code == 2
     assert "50 answers about 150 people are met by many solutions alike" in result.err
+
+
+def test_a_prediction_that_no_decoder_attains_is_said_to_be_ideal(run):
+    words = ("budget", "--n", 100, "--mechanism", "uniform", "--bound", 6)
+    text = " ".join(run(*words, "-m", 300).out.split())
+    assert "An ideal decoder gets 100.0% of the secrets right" in text
+    assert "No shipped decoder attains this: `bounded` can get stuck" in text
+    assert "The best, `ls`, reaches about 83.7% or more" in text
+    assert "ideal bounded" in text and "against an ideal decoder" in text
+    after = run(*words, "-m", 450)
+    assert "(decoder `bounded`, measured within 0.05)" in " ".join(after.out.split())
+    assert "ideal" not in after.out
+    found = run(*words, "-m", 300, "--json").json
+    assert found["decoder"] is None and found["meant"] == "bounded"
+
+
+def test_a_decoder_that_does_not_know_the_noise_is_refused(run):
+    words = ("budget", "--n", 100, "-m", 300)
+    bounded = run(*words, "--mechanism", "uniform", "--bound", 6, "--decoder", "bayes")
+    assert bounded.code == 2
+    assert "predict one of lp, ls, bounded" in bounded.err
+    normal = run(*words, "--sigma", 4, "--decoder", "bounded")
+    assert normal.code == 2
+    assert "predict one of lp, ls, bayes" in normal.err

@@ -20,6 +20,20 @@ def test_a_diagnosis_in_words_in_json_and_as_a_picture(run, planned, tmp_path):
     assert found["sigma"] == pytest.approx(3.0, abs=0.5)
     assert found["sticky"] is False
     assert found["groups"] == []
+    assert "Inferred from the answers: noise is normal of SD" in said and "Stated" not in said
+    assert found["stated"] == [] and found["inferred"][0].startswith("noise is normal of SD")
+    stated = ("--noise", "laplace", "--lowest", 0, "--fresh")
+    told = run("diagnose", "answers.jsonl", *stated, "--json").json
+    assert (told["shape"], told["floor"]) == ("laplace", 0)
+    assert told["stated"] == [
+        "noise is Laplace",
+        "no answer is below 0",
+        "a question asked again gets fresh noise",
+    ]
+    assert len(told["inferred"]) == 1 and "the noise has SD" in told["inferred"][0]
+    assert "Stated: noise is Laplace; no answer is below 0;" in run(
+        "diagnose", "answers.jsonl", *stated
+    ).out  # fmt: skip
 
 
 def test_rounding_is_seen(run, planned):

@@ -23,7 +23,7 @@ def countleak(*words, **settings):
 
 
 def failing(error):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
     return fail

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from countleak.attack.guess_file import read_guess
+
 SECRET = ("--people", "census:40:3", "--secret", "sex = 1")
 SOLVE = ("solve", "queries.jsonl", "answers.jsonl")
 
@@ -24,7 +26,9 @@ def test_every_decoder_writes_a_guess_that_scores(run, answered, decoder):
 def test_auto_is_the_default_and_says_what_it_picked_and_what_to_expect(run, answered):
     said = run(*SOLVE).out
     assert "Picked bayes: gaussian noise of SD" in said
-    assert "Expected to be right about" in said
+    assert "of the guesses should be right" in said
+    assert "Inferred from the answers: noise is normal of SD" in said
+    assert "Stated" not in said
 
 
 def test_claims_at_a_precision_are_fewer_and_people_without_one_keep_their_probability(
@@ -40,12 +44,43 @@ def test_claims_at_a_precision_are_fewer_and_people_without_one_keep_their_proba
     assert run("score", "guess.jsonl", *SECRET, "--json").json["claims"] < 40
 
 
-def test_a_bound_proves_what_it_finds(run, answered):
+def test_a_bound_that_is_stated_proves_and_one_that_is_not_implies(run, answered):
     run("ask", "queries.jsonl", *SECRET, "--mechanism", "uniform", "--bound", 2, "-o", "u.jsonl")
-    solved = run("solve", "queries.jsonl", "u.jsonl", "--decoder", "bounded", "--bound", 2)
-    assert "40 are implied: no other value fits the answers" in solved.out
-    picked = run("solve", "queries.jsonl", "u.jsonl", "--json").json
+    solve = ("solve", "queries.jsonl", "u.jsonl")
+    for words in (("--decoder", "bounded"), ()):
+        said = run(*solve, *words, "--noise-within", 2).out
+        assert "40 people's values are proven: under the rules stated no other fits" in said
+        assert "Stated: noise lies within ± 2" in said
+        assert read_guess("guess.jsonl")[0].proven.all()
+    within = "no answer is further than 2 from its count"
+    assert f"40 people's values are implied, if {within}" in run(*solve).out
+    assert read_guess("guess.jsonl")[0].implied.all()
+    picked = run(*solve, "--json").json
     assert (picked["decoder"], picked["bound"], picked["forced"]) == ("bounded", 2.0, 40)
+    assert (picked["proven"], picked["implied"]) == (0, 40)
+    assert picked["inferred"] == ["noise lies within ± 2"] and "stated" not in picked
+    assert picked["assuming"] == within
+    hurried = run(*solve, "--time-limit", 0, "--json").json
+    assert (hurried["claims"], hurried["forced"]) == (40, 0)
+
+
+def test_rules_that_no_values_keep_to_are_said_to_be_wrong(run, answered):
+    said = run(*SOLVE, "--exact").out
+    assert "0 of 40 people guessed" in said
+    assert "No values fit the answers if no noise is added, as stated; check that" in said
+
+
+def test_what_is_stated_of_the_noise_reaches_every_decoder(run, answered):
+    for decoder in ("auto", "bayes", "ls"):
+        solved = run(*SOLVE, "--decoder", decoder, "--noise-sd", 3, "--json").json
+        assert solved["stated"] == ["noise is normal of SD 3"]
+        sigma = solved["sigma"]
+        assert (sigma if decoder == "ls" else sigma[0]) == 3.0
+    laplace = run(*SOLVE, "--noise", "laplace", "--lowest", 0, "--json").json
+    assert "laplace noise" in laplace["picked_because"]
+    assert laplace["stated"] == ["noise is Laplace", "no answer is below 0"]
+    robust = ("--decoder", "robust", "--suppressed", "below about 4", "--json")
+    assert run(*SOLVE, *robust).json["stated"] == ["counts below about 4 are suppressed"]
 
 
 def test_known_people_and_polishing(run, answered, tmp_path):
@@ -62,23 +97,35 @@ def test_known_people_and_polishing(run, answered, tmp_path):
     ("options", "complaint"),
     [
         (("--decoder", "magic"), "'magic' is not one of 'auto', 'lp', 'ls', 'bayes'"),
-        (("--decoder", "bounded"), "pass --bound with --decoder bounded"),
-        (("--decoder", "bounded", "--bound", -1), "the bound is -1; it must be above 0"),
+        (("--decoder", "bounded"), "--decoder bounded needs a bound: state --exact, --noise-with"),
+        (("--decoder", "bounded", "--noise-within", -1), "the bound is -1; it must lie above 0"),
+        (("--suppressed", "3"), "cannot be read; write the lowest and the highest count"),
+        (("--suppressed", "4..2"), "write the lower one first"),
+        (("--noise", "uniform"), "--noise uniform needs its bound; write --noise-within 2"),
+        (("--noise-sd", 2, "--noise-within", 2), "does not apply with --noise-sd"),
+        (("--exact", "--noise", "laplace"), "--noise does not apply with --exact"),
+        (("--rounded-by-chance",), "--rounded-by-chance does not apply without --rounded-to"),
+        (("--rounded-to", 0), "answers are multiples of 0; write a number from 1"),
+        (("--rounded-to", 5), "rounded to multiples of 5, as stated, but one is"),
+        (("--lowest", 9), "no answer is below 9, as stated, but one is"),
+        (("--decoder", "lp", "--exact"), "--exact does not apply to --decoder lp"),
+        (("--decoder", "robust", "--noise-sd", 3), "--noise-sd does not apply to --decoder robust"),
+        (("--decoder", "ls", "--time-limit", 3), "--time-limit does not apply to --decoder ls"),
         (("--decoder", "robust", "--by", "weekday"), "no parameter 'weekday'; they have none"),
         (("--decoder", "bayes", "--prior", 1.5), "the prior rate is 1.5"),
         (("--decoder", "bayes", "--precision", 2), "choose one from 0.5"),
         (("--decoder", "lp", "--precision", 0.9), "--precision does not apply to --decoder lp"),
-        (("--decoder", "bounded", "--bound", 9, "--precision", 0.9), "does not apply"),
+        (("--decoder", "bounded", "--noise-within", 9, "--precision", 0.9), "does not apply"),
         (("--decoder", "bayes", "--program", "dmt"), "--program does not apply to --decoder bayes"),
         (("--decoder", "lp", "--prior", 0.5), "--prior does not apply to --decoder lp"),
         (("--program", "dini", "-B", "nan"), "--multiplier is nan; give a finite number"),
         (("--multiplier", 3), "--multiplier does not apply to --program dmt"),
-        (("--time-limit", 3), "--time-limit does not apply without --integer"),
+        (("--decoder", "lp", "--time-limit", 3), "--time-limit does not apply without --integer"),
         (("--low", 3), "--low does not apply to a bit; it needs a number"),
-        (("--decoder", "bayes", "--sigma", 1e-300), "sigma is 1e-300"),
-        (("--decoder", "bayes", "--sigma", 1e300), "sigma is 1e+300"),
-        (("--decoder", "bayes", "--threshold", "nan"), "--threshold is nan"),
-        (("--sigma", 0), "--sigma"),
+        (("--decoder", "bayes", "--noise-sd", 1e-300), "sigma is 1e-300"),
+        (("--decoder", "bayes", "--noise-sd", 1e300), "sigma is 1e+300"),
+        (("--decoder", "bayes", "--noise-sd", "nan"), "--noise-sd is nan"),
+        (("--sigma", 3), "--sigma"),
         (("--known", "absent.csv"), "absent.csv: no such file"),
         (("--known", "odd.csv"), "the bits must be 0 or 1"),
         (("--known", "wide.csv"), "3 columns, expected an id and a value"),
@@ -107,10 +154,10 @@ def small(run):
 @pytest.mark.parametrize(
     ("options", "status"),
     [
-        (("--program", "bounded", "--sigma", 2), "optimal"),
-        (("--program", "dini", "--sigma", 2, "-B", 4), "feasible"),
-        (("--program", "dini", "--sigma", 2, "-B", 4, "--point", "centre"), "feasible"),
-        (("--program", "dini", "--sigma", 2, "-B", 0.5), "infeasible"),
+        (("--program", "bounded", "--noise-sd", 2), "optimal"),
+        (("--program", "dini", "--noise-sd", 2, "-B", 4), "feasible"),
+        (("--program", "dini", "--noise-sd", 2, "-B", 4, "--point", "centre"), "feasible"),
+        (("--program", "dini", "--noise-sd", 2, "-B", 0.5), "infeasible"),
         (("--integer", "--time-limit", 20), "optimal"),
     ],
     ids=str,
@@ -159,7 +206,7 @@ def test_values_with_claims_known_people_and_the_rest(run, tmp_path, planned):
     secret = ("--secret", "status in ('A', 'C', ...)")
     asked = ("ask", "queries.jsonl", *BANK, *secret, "--sigma", 2, "--json")
     assert run(*asked).json["answers"] == 400
-    options = ("--precision", 0.9, "--known", "known.csv", "--threshold", 4)
+    options = ("--precision", 0.9, "--known", "known.csv", "--suppressed", "below about 4")
     shown = run(*SOLVE, *options)
     assert shown.code == 0
     assert "other" in shown.out
@@ -211,6 +258,9 @@ KINDS = {
         ("sum(amount)", ("--decoder", "bayes"), "--decoder does not apply to a number"),
         ("sum(amount)", ("--known", "words.csv"), "the known number of 2041 is 'C'"),
         ("status", ("--prior", 0.5), "--prior does not apply to a category; it needs a bit"),
+        ("status", ("--exact",), "--exact does not apply to a category; it needs a bit"),
+        ("status", ("--time-limit", 3), "--time-limit does not apply to a category"),
+        ("sum(amount)", ("--suppressed", "1..2"), "--suppressed does not apply to a number"),
         ("status", ("--low", 0), "--low does not apply to a category; it needs a number"),
         ("status", ("--known", "stranger.csv"), "no query is about that id"),
         ("status", ("--known", "numbers.csv"), "2041"),
@@ -234,7 +284,7 @@ def test_one_known_person_is_enough(run, answered, tmp_path):
     (tmp_path / "known.csv").write_text("id,bit\n1000,1\n")
     for words in (
         ("--decoder", "ls"),
-        ("--program", "bounded", "--sigma", 3),
+        ("--program", "bounded", "--noise-sd", 3),
         ("--decoder", "bayes"),
     ):
         assert run(*SOLVE, *words, "--known", "known.csv", "--json").json["known"] == 1

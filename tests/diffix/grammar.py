@@ -7,8 +7,8 @@ import numpy as np
 NUMBERS = ("client_id", "amount", "duration")
 
 
-def generated_statements(count: int, seed: int) -> Iterator[str]:
-    """Questions over the loans table, nearly all allowed."""
+def generated_statements(count: int, seed: int, *, finished: bool = True) -> Iterator[str]:
+    """Questions over the loans table, nearly all allowed; ``finished`` with HAVING and the like."""
     rng = np.random.default_rng(seed)
 
     def pick(*options: str) -> str:
@@ -27,10 +27,17 @@ def generated_statements(count: int, seed: int) -> Iterator[str]:
             f"abs({column} - {number()})",
             f"floor({number()} * pow(({column} * 3), 0.7) + 0.5)",
             f"pow({column}, 2)",
+            f"round({column}, {pick('-3', '0', '1')})",
+            f"trunc({column}, {pick('-2', '1')})",
+            f"bucket({column} BY {pick('10', '50', '2000')})",
+            f"CAST({column} AS integer)",
         )
 
     def text() -> str:
-        return pick("lower(status)", "upper(status)", "left(status, 1)", "substring(status, 1, 2)")
+        return pick(
+            "lower(status)", "upper(status)", "left(status, 1)", "substring(status, 1, 2)",
+            "concat(status, status)", "status || 'x'",
+        )  # fmt: skip
 
     def condition() -> str:
         low = int(rng.integers(0, 5000))
@@ -43,6 +50,7 @@ def generated_statements(count: int, seed: int) -> Iterator[str]:
             f"{pick(*NUMBERS)} BETWEEN {low} AND {low + int(rng.integers(1, 300000))}",
             f"duration = {pick('12', '24', '36')}",
             f"duration IN (12, {pick('24', '60')})",
+            f"duration NOT IN (12, {pick('24', '60')})",
             f"{numeric()} = {numeric()}",
             f"{numeric()} = {number()}",
             f"{text()} = '{pick('c', 'C', 'a')}'",
@@ -55,8 +63,16 @@ def generated_statements(count: int, seed: int) -> Iterator[str]:
         aggregate = pick(
             "count(*)", "count(DISTINCT client_id)", "count(amount)", "sum(amount)",
             "avg(duration)", "count(DISTINCT duration)", "count(*), sum(duration)",
+            "min(amount), max(duration)", "median(amount)", "stddev(duration)", "count_noise(*)",
+            "sum_noise(amount), avg_noise(duration)",
         )  # fmt: skip
         group = pick("", "", "status", "duration", "status, duration", "floor(amount / 50000)")
         grouped = f" GROUP BY {group}" if group else ""
         chosen = f"{group}, {aggregate}" if group else aggregate
-        yield f"SELECT {chosen} FROM loans{where}{grouped}"
+        finish = pick(
+            "", "", "", " ORDER BY 1 DESC", " HAVING count(*) > 20", " ORDER BY count(*) LIMIT 3",
+            " HAVING sum(amount) > 5 ORDER BY 1 OFFSET 1",
+        )  # fmt: skip
+        distinct = pick("", "", "DISTINCT ")
+        plain = f"{chosen} FROM loans{where}{grouped}"
+        yield f"SELECT {distinct}{plain}{finish}" if finished else f"SELECT {plain}"

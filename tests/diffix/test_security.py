@@ -26,8 +26,9 @@ PIECES = [
     "SET", "COPY", "ATTACH", "PRAGMA", "user hash of client_id", '"user hash of client_id"',
 ]  # fmt: skip
 ALLOWED = {name.lower() for name in FUNCTIONS} | {
-    "cast", "decimal", "greatest", "least", "power", "count", "sum", "max", "min", "bit_xor",
-    "case", "length", "substring", "trim",
+    "cast", "decimal", "greatest", "least", "power", "count", "sum", "max", "bit_xor", "unnest",
+    "case", "length", "substring", "trim", "coalesce", "row_number", "over", "on",
+    "avg",
 }  # fmt: skip
 
 

@@ -5,62 +5,62 @@ small: gross errors, an offset); what the fit leaves over is the noise. Every ve
 figure it rests on.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, fdtrc
 
-from countleak.attack.noise import UNKNOWN, Noise, Shape, Threshold, Values, log_released
-from countleak.attack.posterior.evidence import Evidence, are_whole, gather
-from countleak.attack.posterior.fit import Starts, fit_bits, quick_starts
+from countleak.attack.correlation import (
+    MOST_ANSWERS,
+    MOST_WHITENED,
+    distinct,
+    find_shared,
+    innovations,
+    repeats,
+)
+from countleak.attack.covariance import Shared, effective_share
+from countleak.attack.groups import Group, group_labels, unequal_groups
+from countleak.attack.law import Fit, choose_law, fit_normal, refitted
+from countleak.attack.noise import UNKNOWN, Below, Noise, Range, Shape, Threshold
+from countleak.attack.posterior.evidence import are_whole, gather
+from countleak.attack.posterior.fit import Starts, fit_secrets, quick_starts
 from countleak.attack.posterior.sampling import Effort, Posterior
-from countleak.attack.programs import Objective, Problem, Status
-from countleak.attack.solvers.highs import Highs
+from countleak.attack.queries import Queries
+from countleak.attack.readings import zeros_hidden
+from countleak.attack.rules import Rules
 from countleak.attack.transcript import Transcript
 from countleak.errors import InputError
 
 # Fewer answers per person than this leave no residuals to speak of.
 ENOUGH = 1.2
-# A group of queries is odd when its noise is this much larger than the typical group's ...
-ODD = 1.25
-# ... and chance alone would make it so less often than this.
-ODDS = 1e-3
-# Systems that raise low answers raise them to no more than this.
-LOW = 5
 # An offset this many standard errors from 0 is there.
 SURELY = 2.5
+# Errors per person are reckoned with unless their chance is smaller.
+PERHAPS = 0.05
 # Share of grossly wrong answers below which none is believed to be there.
 FEW_WRONG = 0.004
-
-
-@dataclass(frozen=True)
-class Group:
-    """Queries that share a value of a parameter: their noise, and whether it is odd."""
-
-    value: float
-    answers: int
-    sigma: float
-    odd: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
     """A system's character, read from ``answers`` answers about ``people`` people.
 
-    ``sigma`` and ``offset`` come with standard errors; ``kurtosis`` of the residuals is 3 for
-    Gaussian, 6 for Laplace, 1.8 for uniform noise. ``bound`` is the largest distance of an answer
-    from its count, where there is one, ``base`` what answers are multiples of. ``by`` names the
-    parameter that tells groups of unequal noise apart. ``sticky`` says whether equal questions got
-    equal answers, None where no question was asked twice. ``residuals`` (k,) are kept for plots,
-    ``starts`` for a decoder, which need not work them out again.
+    ``noise`` is what a decoder should assume. ``sigma`` and ``offset`` come with standard errors;
+    ``kurtosis`` of the residuals is 3 for Gaussian, 6 for Laplace, 1.8 for uniform noise. ``by``
+    names the parameter that tells groups of unequal noise apart, which may be the value asked
+    about; each value has an offset, and ``offset`` is that which is most certain. ``sticky`` says
+    whether equal questions got equal answers, None where no question was asked twice; all else is
+    read from distinct ones then. ``shared`` is noise that answers have in common, ``per_person``
+    the SD of an error that a person brings to every count, ``per_person_chance`` that of there
+    being one, and ``effective`` how much an answer says, next to one with noise of its own.
+    ``residuals`` (k,) are kept for plots, ``starts`` for a decoder, which need not work them out
+    again.
     """
 
     people: int
     answers: int
     suppressed: int
-    shape: Shape
+    noise: Noise
     sigma: float
     sigma_error: float
     offset: float
@@ -68,14 +68,14 @@ class Diagnosis:
     kurtosis: float
     wrong: float
     whole: bool
-    bound: float | None = None
-    base: int | None = None
-    floor: float | None = None
-    threshold: Threshold | None = None
     by: str | None = None
     groups: tuple[Group, ...] = ()
     sticky: bool | None = None
     repeated: int = 0
+    shared: tuple[Shared, ...] = ()
+    per_person: float = 0.0
+    per_person_chance: float = 0.0
+    effective: float = 1.0
     residuals: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     starts: Starts = ()
 
@@ -85,14 +85,39 @@ class Diagnosis:
         return abs(self.offset) > SURELY * self.offset_error
 
     @property
+    def has_errors_per_person(self) -> bool:
+        """Whether an error per person is likelier than none."""
+        return self.per_person_chance > 0.5
+
+    @property
     def law(self) -> str:
         """The noise in words."""
         size = f"SD {self.sigma:.2f} ± {self.sigma_error:.2f}"
-        if self.shape is Shape.ROUNDED:
-            return f"rounding to multiples of {self.base}, within {self.bound:g} of the count"
-        if self.shape is Shape.UNIFORM:
-            return f"uniform within ± {self.bound:g} ({size}, kurtosis {self.kurtosis:.1f})"
-        return f"{self.shape.value}, {size} (kurtosis {self.kurtosis:.1f})"
+        shape, base = self.noise.shape, self.noise.base
+        if shape is Shape.EXACT and base == 1:
+            return "none: every answer is the exact count"
+        if shape is Shape.EXACT:
+            by_chance = " by chance" if self.noise.random_rounding else ""
+            within = f"within {self.noise.reach} of the count"
+            return f"rounding to multiples of {base}{by_chance}, {within}"
+        if shape is Shape.UNIFORM:
+            return f"uniform within ± {self.noise.bound} ({size}, kurtosis {self.kurtosis:.1f})"
+        if self.noise.mixture is not None:
+            return f"mixed, {size}: in SDs, {self.noise.mixture}"
+        rounded = f", rounded to multiples of {base}" if base > 1 else ""
+        return f"{shape.value}, {size} (kurtosis {self.kurtosis:.1f}){rounded}"
+
+    @property
+    def suppression(self) -> str:
+        """What is suppressed, in words; empty where nothing is."""
+        match self.noise.threshold:
+            case Threshold(mean):
+                return f"counts below about {mean:g} suppressed"
+            case Range(low, high):
+                return f"counts from {low} to {high} suppressed"
+            case Below(answer):
+                return f"answers below {answer:g} suppressed"
+        return "what is suppressed says nothing of its count" if self.suppressed else ""
 
     def __str__(self) -> str:
         offset = f"{self.offset:+.2f} ± {self.offset_error:.2f}"
@@ -105,72 +130,145 @@ class Diagnosis:
     __repr__ = __str__
 
     @property
+    def reasons(self) -> list[str]:
+        """What of it decides how to decode, in words."""
+        reasons = [f"{self.noise.shape.value} noise of SD {self.sigma:.2f}"]
+        if self.noise.base > 1:
+            reasons.append(f"rounded to multiples of {self.noise.base}")
+        if self.by is not None:
+            odd = ", ".join(f"{group.value:g}" for group in self.odd)
+            reasons.append(f"noise differs by {self.by}" + (f" (odd: {odd})" if odd else ""))
+        if self.sticky:
+            reasons.append(f"{self.repeated} answers repeat others")
+        reasons += [str(shared) for shared in self.shared]
+        if self.has_errors_per_person:
+            reasons.append(f"errors per person of SD {self.per_person:.2f}")
+        if self.wrong:
+            reasons.append(f"{self.wrong:.1%} of the answers grossly wrong")
+        if self.has_offset:
+            reasons.append(f"all answers off by {self.offset:+.2f}")
+        if self.suppression:
+            reasons.append(self.suppression)
+        return reasons
+
+    @property
     def odd(self) -> tuple[Group, ...]:
         """The groups that do not fit with the others."""
         return tuple(group for group in self.groups if group.odd)
 
 
-def diagnose(transcript: Transcript, *, seed: int = 0) -> Diagnosis:
-    """The character of the system that answered."""
-    n, released, values = transcript.ids.size, transcript.released, transcript.b
-    if released.sum() < ENOUGH * n:
+def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 0) -> Diagnosis:
+    """The character of the system that answered; what ``rules`` state is taken as it is."""
+    rules = rules or Rules()
+    rules.check(transcript)
+    everything = zeros_hidden(transcript, rules)
+    transcript = distinct(everything, rules.sticky)
+    n, released = transcript.ids.size, transcript.released
+    if not tells_noise(transcript):
         raise InputError(
             f"{released.sum()} released answers about {n} people leave nothing over to judge the "
             f"noise by; ask at least {int(ENOUGH * n) + 1}"
         )
-    whole = are_whole(values)
-    base = _base(values) if whole else None
-    floor = lowest_answer(values)
-    threshold = None if released.all() else Threshold()
-    noise = Noise(UNKNOWN, UNKNOWN, UNKNOWN, floor=floor, threshold=threshold)
-    starts = quick_starts(transcript, noise)
-    evidence = gather(transcript, noise)
-    rng = np.random.default_rng([seed, 6])
-    fit = fit_bits(
-        transcript, evidence, rng, effort=Effort(2, 3, 60, 50), starts=starts, histogram=True
-    )
-    if threshold is not None:
-        threshold = _threshold(transcript, fit)
-    residual = values - transcript.A @ fit.probability - fit.values.offset
-    sigma, kurtosis, error = _moments(evidence, fit, residual)
-    by, groups = _groups(transcript, residual)
-    offset, offset_error = _offset(transcript, residual, sigma, fit, by, starts, seed)
-    bound = _bound(transcript, base, sigma, kurtosis)
-    shape = Shape.GAUSSIAN
-    if bound is not None:
-        shape = Shape.UNIFORM if base is None else Shape.ROUNDED
-    elif _is_laplace(evidence, fit):
-        shape = Shape.LAPLACE
-    wrong = fit.values.wrong if fit.values.wrong > FEW_WRONG and shape is Shape.GAUSSIAN else 0.0
-    sticky, repeated = _stickiness(transcript)
+    normal = fit_normal(transcript, rules, np.random.default_rng([seed, 6]))
+    fit, starts = normal.posterior, normal.starts
+    about = transcript.about[released]
+    residual = transcript.residuals(fit.probability) - fit.values.offsets[about]
+    sigma, kurtosis, error = _moments(normal)
+    if normal.noise.clamps:
+        # What is left of the residuals between limits is less than the noise.
+        sigma = float(fit.values.sigma[0])
+    parts = _answered(transcript, residual)
+    most = max(len(queries) for queries, _ in parts)
+    shared = find_shared(parts)
+    new = [innovations(queries, left, shared) for queries, left in parts]
+    by, groups = unequal_groups(transcript, np.concatenate(new), shared)
+    if shared and most <= MOST_WHITENED:
+        starts = quick_starts(transcript, replace(normal.noise, shared=shared))
+    refined = _refined(transcript, residual, sigma, normal, by, shared, starts, seed) or fit
+    offset, offset_error = _surest_offset(refined)
+    noise = _law(transcript, rules, normal, by, sigma, kurtosis)
+    if isinstance(noise.threshold, Threshold) and rules.suppressed is None:
+        noise = replace(noise, threshold=_threshold(transcript, fit))
+    normal_law = noise.shape is Shape.GAUSSIAN
+    wrong = fit.values.wrong if fit.values.wrong > FEW_WRONG and normal_law else 0.0
+    per_person = refined.values.per_person if refined.per_person_chance > 0.5 else 0.0
+    leading = [queries.take(np.arange(min(len(queries), MOST_ANSWERS))) for queries, _ in parts]
+    shares = [effective_share(queries, shared, sigma, per_person) for queries in leading]
+    effective = float(np.mean(shares))
+    if noise.reach is None:
+        has_offset = abs(offset) > SURELY * offset_error
+        noise = replace(
+            noise,
+            offset=UNKNOWN if has_offset else 0.0,
+            wrong=UNKNOWN if wrong or noise.shape is Shape.MIXTURE else 0.0,
+            groups=None if by is None else group_labels(transcript, by),
+        )
+        noise = _with_common(noise, shared, refined.per_person_chance, effective, most)
+    again = repeats(everything)
     return Diagnosis(
-        n, len(transcript), int((~released).sum()), shape, sigma, error,
-        offset, offset_error, kurtosis, wrong, whole, bound, base, floor, threshold, by, groups,
-        sticky, repeated, residual, starts,
+        n, len(everything), int((~everything.released).sum()), noise, sigma, error, offset,
+        offset_error, kurtosis, wrong, are_whole(transcript.b), by, groups, again.sticky,
+        again.again, shared, refined.values.per_person, refined.per_person_chance, effective,
+        residual, starts,
     )  # fmt: skip
 
 
-def _base(values: NDArray[np.float64]) -> int | None:
-    """What all answers are multiples of, if it is 2 or more."""
-    if values.size < 20:
-        return None
-    base = int(np.gcd.reduce(np.abs(values).astype(np.int64)))
-    return base if base >= 2 else None
+def tells_noise(transcript: Transcript) -> bool:
+    """Whether there are enough released answers about each value, or most, to judge noise by."""
+    return bool(transcript.b.size >= ENOUGH * transcript.ids.size * max(transcript.blocks - 1, 1))
 
 
-def lowest_answer(values: NDArray[np.float64]) -> float | None:
-    """The lowest answer the system gives, where answers pile up at it or none falls below 0."""
-    lowest = float(values.min())
-    at, next_up = int((values == lowest).sum()), int((values == lowest + 1).sum())
-    if at > values.size / 2:
-        return None
-    piled = 0 < lowest <= LOW and at >= 5 and at > 3 * next_up
-    return lowest if lowest == 0 or piled else None
+def _answered(
+    transcript: Transcript, residual: NDArray[np.float64]
+) -> list[tuple[Queries, NDArray[np.float64]]]:
+    """The released queries about each value and what a fit left over of their answers."""
+    about, answered = transcript.about[transcript.released], transcript.where(transcript.released)
+    rows = [np.flatnonzero(about == v) for v in range(transcript.blocks)]
+    return [(answered.queries.take(at), residual[at]) for at in rows if at.size]
+
+
+def _law(
+    transcript: Transcript, rules: Rules, normal: Fit, by: str | None, sigma: float, kurtosis: float
+) -> Noise:
+    """The law that is stated, or else the likeliest; limits and suppression are those fitted."""
+    if rules.shape is not None:
+        fitted = normal.noise
+        return replace(
+            rules.noise(), floor=fitted.floor, ceiling=fitted.ceiling, threshold=fitted.threshold
+        )
+    if by is not None:
+        # Noise of several sizes looks like noise of another shape.
+        alike = replace(normal.noise, groups=group_labels(transcript, by))
+        normal = refitted(transcript, alike, normal.starts, histogram=True)
+    return choose_law(transcript, normal, sigma, kurtosis)
+
+
+def _surest_offset(fit: Posterior) -> tuple[float, float]:
+    """Of the offsets of all values the one furthest from 0 in standard errors, and its error."""
+    offsets, errors = fit.values.offsets, fit.offset_sd
+    at = int(np.argmax(np.abs(offsets) / np.maximum(errors, 1e-9)))
+    return float(offsets[at]), float(errors[at])
+
+
+def _with_common(
+    noise: Noise, shared: tuple[Shared, ...], per_person: float, effective: float, answers: int
+) -> Noise:
+    """The noise with what answers have in common; where that cannot be modelled, they say less.
+
+    Where all is Gaussian the sampler weighs by itself whether there is an offset, or, with the
+    chance ``per_person``, an error per person.
+    """
+    shown = noise.threshold is None and not noise.clamps
+    plain = shown and noise.shape is Shape.GAUSSIAN and noise.wrong == 0.0 and noise.base == 1
+    if not plain or answers > MOST_WHITENED:
+        return replace(noise, offset=UNKNOWN if plain else noise.offset, effective=effective)
+    errors = UNKNOWN if per_person > PERHAPS else 0.0
+    return replace(noise, offset=UNKNOWN, shared=shared, per_person=errors)
 
 
 def _threshold(transcript: Transcript, fit: Posterior) -> Threshold:
     """The likeliest mean of the threshold, given the counts that the fit believes in."""
-    counts = transcript.queries.dot(fit.probability)
+    counts = transcript.counts(fit.probability)
     hidden, shown = counts[~transcript.released], counts[transcript.released]
     # The fitted counts are themselves off by about one person.
     blurred = [Threshold(mean, 1.0, 0.0) for mean in np.arange(0.5, 20.01, 0.25).tolist()]
@@ -181,40 +279,44 @@ def _threshold(transcript: Transcript, fit: Posterior) -> Threshold:
     )
 
 
-def _offset(
+def _refined(
     transcript: Transcript,
     residual: NDArray[np.float64],
     sigma: float,
-    fit: Posterior,
+    normal: Fit,
     by: str | None,
+    shared: tuple[Shared, ...],
     starts: Starts,
     seed: int,
-) -> tuple[float, float]:
-    """What all answers are off by, and its error: from those that are wholly Gaussian.
+) -> Posterior | None:
+    """A fit of those answers that are wholly Gaussian: what all are off by, and errors per person.
 
-    Where low counts are suppressed the answers that remain are off for that reason alone, and the
-    fit that knows it is believed.
+    Where low counts are suppressed or raised the answers are off for that reason alone, and there
+    is none.
     """
     near = np.abs(residual) < 5 * sigma
-    if not transcript.released.all() or near.sum() < ENOUGH * transcript.ids.size:
-        return fit.values.offset, fit.offset_sd
+    shown = transcript.released.all() and not normal.noise.clamps
+    if not shown or not near.any() or not tells_noise(transcript.where(near)):
+        return None
     kept = transcript.where(near)
-    noise = Noise(UNKNOWN, UNKNOWN, 0.0, None if by is None else kept.queries.groups_by(by))
+    noise = Noise(
+        UNKNOWN,
+        UNKNOWN,
+        0.0,
+        None if by is None else group_labels(kept, by),
+        shared=shared if np.bincount(kept.about).max() <= MOST_WHITENED else (),
+        per_person=UNKNOWN,
+    )
     rng = np.random.default_rng([seed, 7])
-    refined = fit_bits(kept, gather(kept, noise), rng, effort=Effort(2, 3, 60, 150), starts=starts)
-    return refined.values.offset, refined.offset_sd
+    return fit_secrets(kept, gather(kept, noise), rng, effort=Effort(2, 3, 60, 150), starts=starts)
 
 
-def _moments(
-    evidence: Evidence, fit: Posterior, residual: NDArray[np.float64]
-) -> tuple[float, float, float]:
+def _moments(normal: Fit) -> tuple[float, float, float]:
     """Noise SD, kurtosis and the SD's error, from residuals met while sampling.
 
     Samples of the bits leave residuals as large as the noise; their mean would fit too well.
     """
-    met = fit.residuals[: evidence.fractions]
-    whole = np.arange(-evidence.reach, evidence.reach + 1)[None, :]
-    distance = whole + (np.arange(evidence.fractions) / evidence.fractions)[:, None]
+    fit, (distance, met) = normal.posterior, normal.residuals
     away = distance - fit.values.offset
     # What counts as grossly wrong is told apart from noise by distance.
     near = np.abs(away) < (6.0 if fit.values.wrong > FEW_WRONG else 20.0) * fit.values.sigma[0]
@@ -224,105 +326,4 @@ def _moments(
     variance = max(float((weight * (away - mean) ** 2).sum() / total), 1e-6)
     kurtosis = float((weight * (away - mean) ** 4).sum() / total / variance**2)
     sigma = float(np.sqrt(variance))
-    return sigma, kurtosis, float(sigma * np.sqrt(max(kurtosis - 1, 0.1) / 4 / residual.size))
-
-
-def _is_laplace(evidence: Evidence, fit: Posterior) -> bool:
-    """Whether Laplace noise explains the residuals better than Gaussian with gross errors."""
-    met = fit.residuals[: evidence.fractions]
-    distance = np.arange(-evidence.reach, evidence.reach + 1, dtype=np.float64)
-    shift = np.arange(evidence.fractions) / evidence.fractions
-
-    def likelihood(values: Values, shape: Shape) -> float:
-        lines = [log_released(distance + s, values, shape, evidence.whole)[0] for s in shift]
-        return float((met * np.array(lines)).sum())
-
-    gaussian = likelihood(fit.values, Shape.GAUSSIAN)
-    scales = float(fit.values.sigma[0]) * np.geomspace(0.7, 1.6, 19)
-    laplace = max(
-        likelihood(Values(np.array([s]), fit.values.offset, 0.0), Shape.LAPLACE) for s in scales
-    )
-    return laplace > gaussian + 3
-
-
-def _groups(
-    transcript: Transcript, residual: NDArray[np.float64]
-) -> tuple[str | None, tuple[Group, ...]]:
-    """The parameter by whose values the noise differs most, if by more than chance."""
-    tame = np.clip(residual, -4 * residual.std(), 4 * residual.std())
-    labels = {
-        name: values[transcript.released]
-        for name, values in transcript.queries.parameters.items()
-        if values.dtype.kind in "iuf"
-    }
-    most = max(2, min(60, tame.size // 15))
-    labels = {name: at for name, at in labels.items() if 2 <= np.unique(at).size <= most}
-    best, limit = None, ODDS / max(1, len(labels))
-    for name, at in labels.items():
-        p = _unequal(tame, at)
-        if p < limit:
-            best, limit = name, p
-    return (None, ()) if best is None else (best, tuple(_noise_of_groups(tame, labels[best])))
-
-
-def _unequal(residual: NDArray[np.float64], labels: NDArray[np.float64]) -> float:
-    """The chance of such unequal variances among groups of equal noise (likelihood ratio)."""
-    parts = [residual[labels == value] for value in np.unique(labels)]
-    common = (residual**2).mean()
-    ratio = sum(part.size * np.log(common / max((part**2).mean(), 1e-9)) for part in parts)
-    return float(chdtrc(len(parts) - 1, max(ratio, 0.0)))
-
-
-def _noise_of_groups(residual: NDArray[np.float64], labels: NDArray[np.float64]) -> Iterator[Group]:
-    values = np.unique(labels)
-    variance = np.array([(residual[labels == value] ** 2).mean() for value in values])
-    usual = float(np.median(variance))
-    for value, own in zip(values.tolist(), variance, strict=True):
-        size = int((labels == value).sum())
-        chance = fdtrc(size, max(residual.size - size, 1), own / usual)
-        odd = bool(np.sqrt(own / usual) > ODD and chance < ODDS)
-        yield Group(value, size, float(np.sqrt(own)), odd)
-
-
-def _bound(transcript: Transcript, base: int | None, sigma: float, kurtosis: float) -> float | None:
-    """The hard bound of the noise, if the residuals look like one and the answers allow it.
-
-    Rounding to a base leaves half of it, or all but one where it is random. Noise uniform on the
-    whole numbers within ± e has SD sqrt(e (e + 1) / 3) and kurtosis below 1.8.
-    """
-    A, b = transcript.A, transcript.b
-    if base is not None:
-        for bound in (base // 2, base - 1):
-            if bound and _allows(A, b, bound):
-                return float(bound)
-        return None
-    surprise = (3.0 - kurtosis) / np.sqrt(24 / b.size)
-    if kurtosis > 2.5 or surprise < 3:
-        return None
-    likely = max(1, round(np.sqrt(0.25 + 3 * sigma**2) - 0.5))
-    for bound in range(likely, likely + 3):
-        if _allows(A, b, bound):
-            return float(bound)
-    return None
-
-
-def _allows(A: NDArray[np.int8], b: NDArray[np.float64], bound: float) -> bool:
-    """Whether any x of the box keeps all residuals within the bound."""
-    problem = Problem(A, b, Objective.NONE, float(bound))
-    return Highs().solve(problem).status is Status.FEASIBLE
-
-
-def _stickiness(transcript: Transcript) -> tuple[bool | None, int]:
-    """Whether equal questions got equal answers, and how many were asked again."""
-    queries = transcript.queries
-    answers: dict[tuple[object, ...], list[float]] = {}
-    for at, value in enumerate(transcript.values.tolist()):
-        # Two questions about the same people are not one: noise may depend on the words.
-        words = tuple(values[at] for values in queries.parameters.values())
-        question = (queries.matrix[at].tobytes(), int(transcript.about[at]), words)
-        answers.setdefault(question, []).append(value)
-    again = [values for values in answers.values() if len(values) > 1]
-    if not again:
-        return None, 0
-    same = sum(len({repr(v) for v in values}) == 1 for values in again)
-    return same > 0.9 * len(again), sum(len(values) - 1 for values in again)
+    return sigma, kurtosis, float(sigma * np.sqrt(max(kurtosis - 1, 0.1) / 4 / met.sum()))

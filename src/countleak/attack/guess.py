@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 from countleak.attack.programs import Certificate, Solution
 from countleak.errors import InputError, ShapeError
 
+# How far the expected share of right values may be off for systems that differ from every model:
+# what `countleak lab bench honesty` allows.
+MODEL_DOUBT = 0.02
+
+
+# What of a basis is told in words: the fields of Basis that are text.
+WORDS = ("picked_because", "stated", "inferred", "assuming", "misfit")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Basis:
@@ -18,11 +26,18 @@ class Basis:
 
     ``known`` people were known beforehand; ``picked_because`` is why the decoder was picked, where
     nobody named one; ``polish`` how a search for the likeliest bits ended, where there was one.
+    ``stated`` are the rules of the system that were stated, ``inferred`` those that were read off
+    the answers, each in words. ``assuming`` is what was inferred of that bounds the counts;
+    ``misfit`` is why the model does not fit the answers, where it does not.
     """
 
     decoder: str
     known: int = 0
     picked_because: str = ""
+    stated: tuple[str, ...] = ()
+    inferred: tuple[str, ...] = ()
+    assuming: str = ""
+    misfit: str = ""
     polish: "Polish | None" = None
     solution: Solution | None = None
     certificate: Certificate | None = None
@@ -48,7 +63,8 @@ class Basis:
                 "kind": type(self.certificate).__name__,
                 **{k: v for k, v in parts.items() if not isinstance(v, float) or isfinite(v)},
             }
-        skipped = {"solution", "certificate", "polish", "known", "picked_because", "decoder"}
+        words = {name: _plain(getattr(self, name)) for name in WORDS}
+        skipped = {"solution", "certificate", "polish", "known", "decoder", *words}
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
         return {
             **solved,
@@ -56,7 +72,7 @@ class Basis:
             **{name: _plain(value) for name, value in own.items() if value is not None},
             **({"known": self.known} if self.known else {}),
             **(asdict(self.polish) if self.polish is not None else {}),
-            **({"picked_because": self.picked_because} if self.picked_because else {}),
+            **{name: text for name, text in words.items() if text},
         }
 
 
@@ -89,47 +105,65 @@ class Squares(Basis):
 class Sampled(Basis):
     """Samples from the posterior: the noise found, and how far independent chains differ.
 
-    ``prior`` is the share of ones; a secret of several values has ``rates`` of each, and
-    ``answers`` about each. ``groups`` names the parameter by which noise differed.
+    ``doubt`` says in words that they differ too much to be believed as they are, and what was done
+    about it. ``prior`` is the share of ones; a secret of several values has ``rates`` of each, and
+    ``answers`` and an ``offset`` about each. ``groups`` names the parameter by which noise
+    differed.
     """
 
     sigma: tuple[float, ...]
-    offset: float
+    offset: float | Mapping[str, float]
     disagreement: float
     wrong_answers: float | None = None
     prior: float | None = None
     rates: Mapping[str, float] | None = None
     answers: Mapping[str, int] | None = None
     groups: str | None = None
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class WithinBound(Basis):
-    """Constraints: no answer is further than ``bound`` from its count; ``forced`` are proven."""
+    """Samples inside bounds: no answer is further than ``bound`` from its count.
+
+    Of ``forced`` people no other value fits; ``proofs`` says how that was found. Probabilities are
+    ``exact`` where all that fits was listed, and else come from samples; ``doubt`` is as in
+    ``Sampled``.
+    """
 
     bound: float
     forced: int
+    exact: bool = False
+    doubt: str | None = None
+    disagreement: float = 0.0
+    prior: float | None = None
+    proofs: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summed(Basis):
-    """A fit of numbers with this ``mean`` and ``sd`` to ``answers`` sums of noise ``sigma``."""
+    """A fit of numbers with this ``mean`` and ``sd`` to ``answers`` sums of noise ``sigma``.
+
+    All were off by ``offset``, and a share of ``wrong_answers`` was left out, where there were any.
+    """
 
     answers: int
     sigma: float
     mean: float
     sd: float
     bounds: tuple[float, float]
+    offset: float | None = None
+    wrong_answers: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FromFile(Basis):
     """What a file says that its guess rests on, word for word."""
 
-    stated: Mapping[str, Any]
+    fields_of_file: Mapping[str, Any]
 
     def record(self) -> dict[str, Any]:
-        return dict(self.stated)
+        return dict(self.fields_of_file)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +186,8 @@ class Guess:
     Values are bits, names (one of ``names``) or numbers, as the secret is. ``probability`` is that
     of a 1 (n,), or of each name (n, k), where the decoder knows it; ``margin`` (n,) in [0, 1] says
     how far a rounded solution was from undecided and is no probability; numbers have
-    ``intervals``. ``proven`` (n,) marks those for whom no other value fits the answers. Nobody is
+    ``intervals``. ``forced`` (n,) marks those for whom no other value fits the answers: ``proven``
+    under what is stated of the system, ``implied`` if what was inferred of it is right. Nobody is
     claimed when a program had no solution or none was found in time.
     """
 
@@ -164,13 +199,16 @@ class Guess:
     probability: NDArray[np.float64] | None = None
     names: tuple[str, ...] = ()
     intervals: Intervals | None = None
-    proven: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    forced: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def __post_init__(self) -> None:
-        if not self.proven.size:
-            object.__setattr__(self, "proven", np.zeros(self.ids.size, np.bool_))
+        if self.values.dtype.kind == "i":
+            # Bits of one byte would overflow when they are summed up to a count.
+            object.__setattr__(self, "values", self.values.astype(np.int64))
+        if not self.forced.size:
+            object.__setattr__(self, "forced", np.zeros(self.ids.size, np.bool_))
         n = self.ids.size
-        for name in ("values", "claimed", "margin", "proven"):
+        for name in ("values", "claimed", "margin", "forced"):
             held = getattr(self, name)
             if held is not None and held.shape != (n,):
                 raise ShapeError(f"{n} ids but {held.size} {name}")
@@ -181,8 +219,19 @@ class Guess:
     def __repr__(self) -> str:
         return (
             f"<guess about {int(self.claimed.sum())} of {self.ids.size} people, "
-            f"{int(self.proven.sum())} proven, by {self.basis.decoder}>"
+            f"{int(self.proven.sum())} proven, {int(self.implied.sum())} implied, by "
+            f"{self.basis.decoder}>"
         )
+
+    @property
+    def proven(self) -> NDArray[np.bool_]:
+        """For whom (n,) no other value fits the answers under the rules that are stated."""
+        return self.forced & (bool(self.basis.stated) and not self.basis.assuming)
+
+    @property
+    def implied(self) -> NDArray[np.bool_]:
+        """For whom (n,) no other value fits the answers if what ``basis.assuming`` says is true."""
+        return self.forced & ~self.proven
 
     @property
     def confidence(self) -> NDArray[np.float64] | None:
@@ -198,11 +247,26 @@ class Guess:
     def expected_right(self) -> float | None:
         """The share of right values to expect about everyone, by the decoder's probabilities.
 
-        Missing where it gives none, unless everyone is proven.
+        Missing where it gives none, unless no other values fit.
         """
         if self.confidence is not None:
             return float(self.confidence.mean())
-        return 1.0 if self.proven.all() else None
+        return 1.0 if self.forced.all() else None
+
+    @property
+    def expected_interval(self) -> tuple[float, float] | None:
+        """Where the share of right values should lie, with 95% probability, the model in doubt.
+
+        Chance alone, how far the sampler's chains disagree, and MODEL_DOUBT add up; the last is
+        left out where everyone is proven.
+        """
+        confidence, expected = self.confidence, self.expected_right
+        if expected is None or self.proven.all():
+            return None if expected is None else (1.0, 1.0)
+        doubt = MODEL_DOUBT + float(getattr(self.basis, "disagreement", 0.0))
+        if confidence is not None:
+            doubt += 1.96 * float(np.sqrt((confidence * (1 - confidence)).sum())) / confidence.size
+        return max(expected - doubt, 0.0), min(expected + doubt, 1.0)
 
     def claims_at(self, precision: float) -> "Guess":
         """The same guess with claims about those only whose value is at least that probable."""

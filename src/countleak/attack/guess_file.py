@@ -47,7 +47,7 @@ def _record(guess: Guess, i: int) -> Record:
             "low": float(parts.low[i]),
             "high": float(parts.high[i]),
         }
-    if guess.proven[i]:
+    if guess.forced[i]:
         record["forced"] = True
     return record
 
@@ -59,20 +59,35 @@ def read_guess(path: Name) -> tuple[Guess, Secret]:
     ids = _ids(records)
     names = _names(records) if isinstance(secret, Category) else ()
     claimed = np.array(["value" in record for _, record in records.lines])
-    stated = records.header.get("rests_on")
-    stated = stated if isinstance(stated, dict) else {}
     guess = Guess(
         ids,
         _values(records, secret, names),
         claimed,
-        FromFile(decoder=str(stated.get("decoder", "unknown")), stated=stated),
+        _basis(records),
         margin=_numbers(records, "margin", 0.0, 1.0),
         probability=_probability(records, names),
         names=names,
         intervals=_intervals(records) if isinstance(secret, Number) else None,
-        proven=np.array([record.get("forced") is True for _, record in records.lines]),
+        forced=np.array([record.get("forced") is True for _, record in records.lines]),
     )
     return guess, secret
+
+
+def _basis(records: Records) -> FromFile:
+    held = records.header.get("rests_on")
+    held = held if isinstance(held, dict) else {}
+    rules = {name: held.get(name, []) for name in ("stated", "inferred")}
+    for name, words in rules.items():
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise records.fault(1, f"{name} must be a list of rules in words; {AGAIN}")
+    return FromFile(
+        decoder=str(held.get("decoder", "unknown")),
+        stated=tuple(rules["stated"]),
+        inferred=tuple(rules["inferred"]),
+        assuming=str(held.get("assuming", "")),
+        misfit=str(held.get("misfit", "")),
+        fields_of_file=held,
+    )
 
 
 def _secret(records: Records) -> Secret:
@@ -135,7 +150,7 @@ def _values(records: Records, secret: Secret, names: tuple[str, ...]) -> NDArray
         values.append(value if "value" in record else filler)
     if isinstance(secret, Number):
         return np.array(values, dtype=np.float64)
-    return np.array(values) if names else np.array(values, dtype=np.int8)
+    return np.array(values) if names else np.array(values, dtype=np.int64)
 
 
 def _probability(records: Records, names: tuple[str, ...]) -> NDArray[np.float64] | None:

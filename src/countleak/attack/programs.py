@@ -62,7 +62,7 @@ class Problem:
 
     def residual(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """b - Ax (m,)."""
-        return self.b - self.A @ x
+        return self.b - self.A @ np.asarray(x, np.float64)
 
     def transposed(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """A'y (n,)."""

@@ -8,6 +8,7 @@ position ``v * m + i`` is query i of m, asked about value v.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from countleak.attack.queries import Queries
 from countleak.attack.secrets import Secret
 from countleak.errors import InputError, ShapeError
-from countleak.files import JournalFile, Name, Record, Records, read_records
+from countleak.files import Name, Record, Records, read_records
+from countleak.journals import JournalFile
 
 # No count of people is larger; one such answer would drown every other in a sum of residuals.
 LARGEST = 1e10
@@ -142,6 +144,30 @@ class Transcript:
         """The released answers, less the share of people known beforehand."""
         return (self.values - self.share)[self.released]
 
+    @property
+    def blocks(self) -> int:
+        """How many bits a person has: one for each value, where there are several."""
+        return max(len(self.names), 1)
+
+    def counts(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The exact answers (m,) for bits x: bit ``v * n + j`` says that person j has value v."""
+        of_value = x.reshape(self.blocks, -1)
+        if self.blocks == 1:
+            return self.queries.dot(x)
+        return np.asarray((self.queries.matrix @ of_value.T)[np.arange(len(self)), self.about])
+
+    def residuals(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The released answers less those for bits x."""
+        return self.b - self.counts(x)[self.released]
+
+    @property
+    def over_bits(self) -> NDArray[np.int8]:
+        """Whom each query weighs, (m, kn), among the bits of all values."""
+        m, n = self.queries.matrix.shape
+        weights = np.zeros((m, self.blocks, n), np.int8)
+        weights[np.arange(m), self.about] = self.queries.matrix
+        return weights.reshape(m, -1)
+
     def take(self, rows: NDArray[np.int64]) -> "Transcript":
         """Some rows, in that order."""
         return Transcript(
@@ -166,6 +192,11 @@ class Transcript:
                 about = np.zeros(rows.size, np.int64)
                 parts[name] = replace(self.take(rows), names=(), about=about)
         return parts
+
+    def suppressing(self, hidden: NDArray[np.bool_]) -> "Transcript":
+        """The same without the answers marked in ``hidden`` (m,)."""
+        released = self.released & ~hidden
+        return replace(self, values=np.where(released, self.values, np.nan), released=released)
 
     def suppressed_as(self, value: float) -> "Transcript":
         """Every suppressed count read as ``value``; the paper's code reads 0."""
@@ -194,28 +225,40 @@ class Journal:
     ):
         """Open the journal at ``path``, or prepare to start it; nothing is written yet."""
         self.path, self.queries, self.secret = Path(path), queries, secret
-        header: Record = {
+        self._header: Record = {
             "plan": queries.digest,
             "queries": len(queries),
             "secret": str(secret),
             "system": system,
             **({} if authorised_by is None else {"authorised_by": authorised_by}),
         }
-        self._file = JournalFile(path, "answers", header)
-        self._open = np.ones(len(queries) * len(secret.conditions), dtype=np.bool_)
-        self._batches: list[Answers] = []
+        self._file = JournalFile(path, "answers", self._header)
         self._at_start = at_start
-        if (records := self._file.earlier) is not None:
-            _check_plan(records, queries)
-            for name, words in SAME.items():
-                if records.header.get(name) != header.get(name):
-                    raise records.fault(
-                        1,
-                        f"these answers {words} {records.header.get(name)!r}, not "
-                        f"{header.get(name)!r}; name a new file",
-                    )
-            self._batches.append(_parse_answers(records, len(queries), secret))
-            self._open[self._batches[0].query] = False
+        self._take_in()
+
+    def _take_in(self) -> None:
+        """Note what stands in the file."""
+        self._open = np.ones(len(self.queries) * len(self.secret.conditions), dtype=np.bool_)
+        self._batches: list[Answers] = []
+        if (records := self._file.earlier) is None:
+            return
+        _check_plan(records, self.queries)
+        for name, words in SAME.items():
+            was, now = records.header.get(name), self._header.get(name)
+            if was != now:
+                raise records.fault(
+                    1, f"these answers {words} {was!r}, not {now!r}; name a new file"
+                )
+        self._batches.append(_parse_answers(records, len(self.queries), self.secret))
+        self._open[self._batches[0].query] = False
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A block in which nobody else writes; what others have added before is noted first."""
+        with self._file.held() as changed:
+            if changed:
+                self._take_in()
+            yield
 
     def open_questions(self) -> NDArray[np.int64]:
         """Positions of the questions that have no answer yet."""
@@ -227,7 +270,7 @@ class Journal:
         return Answers.join(self._batches)
 
     def append(self, batch: Answers) -> None:
-        """Add a batch; it is on disk when this returns."""
+        """Add a batch; it outlives this process when this returns."""
         if not self._open[batch.query].all():
             raise InputError(f"{self.path}: a query was answered twice; keep one answer per query")
         if not self._batches:
@@ -291,11 +334,12 @@ def _check_values(
     query: NDArray[np.int64], values: NDArray[np.float64], released: NDArray[np.bool_]
 ) -> None:
     # NaN compares false, so it is among the wrong ones.
-    wrong = np.flatnonzero(released & ~(np.abs(values) < LARGEST))
-    if wrong.size:
+    wrong = released & ~(np.abs(values) < LARGEST)
+    if wrong.any():
+        at = np.flatnonzero(wrong)[0]
         raise InputError(
-            f"the answer to query {query[wrong[0]]} is {values[wrong[0]]}, expected a count; mark "
-            "it suppressed or leave it out"
+            f"the answer to query {query[at]} is {values[at]}, expected a count; mark it "
+            "suppressed or leave it out"
         )
 
 

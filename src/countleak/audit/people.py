@@ -133,16 +133,16 @@ class People:
             )
         return np.array([category.names[-1] if name is None else name for name in known])
 
-    def holds(self, bit: Bit) -> NDArray[np.int8]:
-        """Whether a condition holds (n,), for anybody or nobody."""
+    def holds(self, bit: Bit) -> NDArray[np.int64]:
+        """Whether a condition holds (n,), for anybody or nobody: bits that add up to any count."""
         name, comparison, value = bit.parts
         column = self.column(name)
         values, present = _comparable(column)
         # What is missing satisfies no condition, as in SQL.
         bits = COMPARISONS[comparison](values, _as_held(column, value, bit)) & present
-        return np.asarray(bits, dtype=np.int8)
+        return np.asarray(bits, dtype=np.int64)
 
-    def _bits(self, bit: Bit) -> NDArray[np.int8]:
+    def _bits(self, bit: Bit) -> NDArray[np.int64]:
         bits = self.holds(bit)
         if not bits.any():
             values, present = _comparable(self.column(bit.column))

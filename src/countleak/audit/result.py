@@ -5,14 +5,16 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from countleak.attack.guess import Guess, WithinBound
 from countleak.attack.queries.ids import id_list
 from countleak.attack.secrets import Secret
 from countleak.attack.transcript import Transcript
 from countleak.audit.people import People
-from countleak.audit.scores import Score, percent
+from countleak.audit.scores import Score
 from countleak.errors import MissingExtra, NoResult
+from countleak.shares import percent
 
 # A guess that should be right this much more often than it can have been is not to be trusted.
 DOUBT = 0.05
@@ -34,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class GuessedPeople:
-    """One row per person: the guess, the probability that it is right, and whether it is proven."""
+    """One row per person: the guess, how probable it is, and whether it is proven or implied."""
 
     people: People
     guess: Guess
@@ -57,6 +59,7 @@ class GuessedPeople:
             "guess": [value if is_claimed else None for value, is_claimed in values],
             "probability": [None] * len(ids) if confidence is None else confidence.tolist(),
             "proven": guess.proven.tolist(),
+            "implied": guess.implied.tolist(),
         }
 
     def to_frame(self, backend: str | None = None) -> Any:
@@ -71,6 +74,41 @@ class GuessedPeople:
             except ImportError:
                 continue
         raise MissingExtra("a frame of people", "frames")
+
+
+def expected_in_words(guess: Guess) -> str:
+    """How many guesses should be right, with an interval that doubts the model."""
+    assert guess.expected_right is not None and guess.expected_interval is not None
+    low, high = guess.expected_interval
+    between = "" if low == high else f" ({percent(low)} to {percent(high)})"
+    return f"{percent(guess.expected_right)}{between} of the guesses should be right"
+
+
+def rules_in_words(stated: tuple[str, ...], inferred: tuple[str, ...]) -> list[str]:
+    """What is stated of a system and what was inferred, each labelled so, where there is any."""
+    labelled = {"Stated": stated, "Inferred from the answers": inferred}
+    return [f"{label}: {'; '.join(rules)}." for label, rules in labelled.items() if rules]
+
+
+def forced_in_words(guess: Guess) -> list[str]:
+    """For how many people no other value fits, and under what; nothing where there is nobody."""
+    people = int(guess.forced.sum())
+    if not people:
+        return []
+    if guess.proven.any():
+        return [f"{people} people's values are proven: under the rules stated no other fits."]
+    condition = guess.basis.assuming or "the system was read rightly"
+    return [f"{people} people's values are implied, if {condition}."]
+
+
+def contradiction(guess: Guess) -> str | None:
+    """That no values at all fit the answers under what was stated, where it is so."""
+    if guess.claimed.any() or not isinstance(guess.basis, WithinBound) or not guess.basis.stated:
+        return None
+    return (
+        f"no values fit the answers if {' and '.join(guess.basis.stated)}, as stated; check that, "
+        "or state less"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +148,39 @@ class AuditResult:
         """The advantage over guessing; missing where the truth or a claim is, or all are alike."""
         return None if self.score is None else self.score.advantage
 
+    @property
+    def forced_share(self) -> float:
+        """The share of people whose value is proven or implied, whatever the truth."""
+        return float(self.guess.forced.mean())
+
+    def verdict_in_words(self, allowed: float) -> str:
+        """Whether more leaks than is ``allowed``, and what was compared; raises as that does."""
+        verdict = "FAILED" if self.leaks_more_than(allowed) else "passed"
+        leaked = f"the advantage over guessing is {percent(self.advantage or 0.0)}"
+        if self.score is None:
+            how = "proven" if self.guess.proven.any() else "implied"
+            leaked = f"the values of {percent(self.forced_share)} of the people are {how}"
+        return f"{verdict}: {leaked}; {percent(allowed)} is allowed"
+
     def leaks_more_than(self, allowed: float) -> bool:
         """Whether the advantage over guessing is larger than ``allowed``.
 
-        Raises NoResult where that cannot be told: without truth or claims, where all are alike,
-        or where the attack should have succeeded by its own probabilities but did not. Then its
+        Without the truth, whether the values of more people than that share are proven or implied:
+        whoever knows those and guesses the rest has that advantage if they are like the rest. It
+        is never False then, for what is not implied may leak all the same.
+
+        Raises NoResult where that cannot be told: without claims, where all are alike, or
+        where the attack should have succeeded by its own probabilities but did not. Then its
         model does not fit the answers, or the people are not the system's, and nothing is shown.
         """
         if self.score is None:
-            raise NoResult("the truth is not known here, so this audit can neither pass nor fail")
+            if self.forced_share > allowed:
+                return True
+            raise NoResult(
+                f"the truth is not known here, and the values of {percent(self.forced_share)} of "
+                f"the people are proven or implied, not more than the {percent(allowed)} allowed: "
+                "this audit can neither pass nor fail; add the column of the secret to the people"
+            )
         interval = self.score.interval()
         if interval is None:
             raise NoResult("the attack came to no conclusion, so this audit shows nothing")
@@ -136,16 +198,25 @@ class AuditResult:
                 "agree with the truth given"
             )
         basis = self.guess.basis
+        if basis.misfit:
+            raise NoResult(
+                f"the model does not fit these answers ({basis.misfit}): this audit shows nothing"
+            )
         if isinstance(basis, WithinBound):
-            # Without probabilities the bound itself is what the truth can contradict.
-            truth = self.audited.truth(self.secret).astype(np.float64)
-            off = float(np.abs(self.transcript.b - self.transcript.A @ truth).max(initial=0.0))
+            # Whatever the probabilities, the bound itself is what the truth can contradict.
+            off = float(np.abs(self.transcript.residuals(self._true_bits())).max(initial=0.0))
             if off > basis.bound + 1e-9:
                 self._contradict(
                     f"no answer should be further than {basis.bound:g} from its count, but by the "
                     f"truth given one is {off:g} away"
                 )
         return False
+
+    def _true_bits(self) -> NDArray[np.float64]:
+        """The truth as bits: everyone's, or for each value of the secret in turn who has it."""
+        truth, names = self.audited.truth(self.secret), self.transcript.names
+        held = [truth == name for name in names] if names else [truth]
+        return np.concatenate(held).astype(np.float64)
 
     def _contradict(self, what: str) -> None:
         raise NoResult(
@@ -159,19 +230,21 @@ class AuditResult:
             f"{len(self.transcript)} answers about {len(self.audited)} people, {suppressed} "
             f"suppressed; secret: {self.secret}."
         ]
+        misfit = self.guess.basis.misfit
         if self.score is not None:
             lines.append(str(self.score))
         else:
             lines.append("The truth is not known here, so no success rate can be given.")
         if self.confidence is not None:
-            expected = percent(self.confidence)
-            lines.append(f"By its own probabilities {expected} of the guesses should be right.")
+            lines.append(f"By its own probabilities {expected_in_words(self.guess)}.")
         elif self.score is None:
+            why = f"the model does not fit these answers ({misfit})" if misfit else ""
             lines.append(
-                "This decoder gives no probabilities: the guesses may be right all the same."
+                f"There are no probabilities{f': {why}' if why else ''}; the guesses may be right "
+                "all the same."
             )
-        if self.guess.proven.any():
-            lines.append(f"{int(self.guess.proven.sum())} people have no other value that fits.")
+        basis = self.guess.basis
+        lines += [*rules_in_words(basis.stated, basis.inferred), *forced_in_words(self.guess)]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ and importing it should cost no more than that.
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from countleak.attack.design import Goal
     from countleak.attack.guess import Guess
     from countleak.attack.queries import Queries
+    from countleak.attack.rules import Rules
     from countleak.attack.secrets import Secret
     from countleak.attack.transcript import Journal, Transcript
     from countleak.audit.people import People
@@ -95,14 +97,19 @@ def audit(
     queries: "Queries | int | None" = None,
     asking: Asking | None = None,
     keeping: Keeping | None = None,
+    rules: "Rules | None" = None,
+    decoder: "Decoder | None" = None,
     progress: Progress = silent,
 ) -> "AuditResult":
     """Ask a target about people, decode its answers, and compare with the truth where it is known.
 
     ``people`` is a People, or a pandas or polars frame whose column ``id`` tells people apart. A
     ``target`` that is a mechanism, such as ``Gaussian(4.0)``, is simulated over them. ``queries``
-    are the questions, or how many; ``progress`` hears how many of how many are answered.
+    are the questions, or how many; ``progress`` hears how many of how many are answered. ``rules``
+    are what is stated of the system: only from those is anything proven. The ``decoder`` is the
+    secret's own unless given.
     """
+    from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.queries.ids import id_list
     from countleak.audit.people import People, people_of
     from countleak.audit.result import AuditResult
@@ -121,6 +128,9 @@ def audit(
             f"a target answers queries, or is a mechanism such as Gaussian(4.0); {target!r} is "
             "neither"
         )
+    if decoder is not None and rules is not None:
+        raise InputError("give rules, or a decoder that knows them, not both")
+    decoder = decoder or decoder_for(named, 0 if asking is None else asking.seed, rules)
     system = target if isinstance(target, Target) else Simulated(people, named, target)
     _check_counted(system, named)
     asking = asking or Asking()
@@ -130,7 +140,8 @@ def audit(
     if id_list(queries.ids) != id_list(people.ids):
         raise InputError("these are queries about other people; ask about the ids of these")
     journal = None if keeping is None else _journal(keeping, queries, named)
-    steps = tuple(ask_in_steps(queries, system, named, asking, journal, progress))
+    with nullcontext() if journal is None else journal.writing():
+        steps = tuple(ask_in_steps(queries, system, named, asking, journal, progress, decoder))
     guess = steps[-1].guess
     if keeping is not None:
         from countleak.attack.guess_file import write_guess
@@ -201,14 +212,15 @@ def ask_into(
     ``progress`` hears how many of how many are answered. With a ``limit`` at most so many are
     asked, and some may stay open.
     """
-    remaining, done = journal.open_questions(), len(journal.answers)
-    total = remaining.size + done
-    progress(done, total)
-    remaining = remaining[:limit]
-    for batch in target.answer(journal.queries, remaining) if remaining.size else ():
-        journal.append(batch)
-        done += len(batch)
+    with journal.writing():
+        remaining, done = journal.open_questions(), len(journal.answers)
+        total = remaining.size + done
         progress(done, total)
+        remaining = remaining[:limit]
+        for batch in target.answer(journal.queries, remaining) if remaining.size else ():
+            journal.append(batch)
+            done += len(batch)
+            progress(done, total)
     return journal.transcript()
 
 
@@ -243,11 +255,14 @@ def ask_in_steps(
     # A journal that holds more has been past the first batch.
     batch = wanted[~np.isin(wanted, answers.query)] if len(answers) < wanted.size else wanted[:0]
     while True:
+        parts, done = [answers], len(answers)
         for part in target.answer(pool, batch) if batch.size else ():
             if journal is not None:
                 journal.append(part)
-            answers = Answers.join([answers, part])
-            progress(len(answers), most)
+            parts.append(part)
+            done += len(part)
+            progress(done, most)
+        answers = Answers.join(parts)
         transcript = Transcript.of(pool, answers, secret.names)
         guess = decoder.decode(transcript)
         reached = asking.until is not None and (guess.expected_right or 0.0) >= asking.until
@@ -272,7 +287,7 @@ def _chosen(
 
     if goal is None:
         return candidates[:size]
-    even = np.where(guess.proven, guess.values, 0.5)
+    even = np.where(guess.forced, guess.values, 0.5)
     probability = even if guess.probability is None else guess.probability
     residual = transcript.b - transcript.A @ guess.values.astype(np.float64)
     sigma = max(float(residual.std()), ROUNDING_SD) if residual.size else ROUNDING_SD

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from countleak.attack.guess import Guess
 from countleak.errors import InputError, ShapeError
+from countleak.shares import percent
 
 
 def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
@@ -29,7 +30,9 @@ def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     centre = (successes + z * z / 2) / (trials + z * z)
     spread = successes * (trials - successes) / trials + z * z / 4
     half = z / (trials + z * z) * sqrt(spread)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # Rounding errors must not keep all from being all.
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    return low, 1.0 if successes == trials else min(1.0, centre + half)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,15 +189,6 @@ class Score:
         )
 
 
-def percent(share: float) -> str:
-    """A share in percent with one decimal; only all is 100.0% and only nothing 0.0%."""
-    if 0.9995 <= share < 1:
-        return "99.9%"
-    if 0 < share < 0.0005:
-        return "0.1%"
-    return f"{share:.1%}"
-
-
 def score(guess: Guess, truth: NDArray[Any], *, tolerance: float = 0.1) -> Score:
     """A guess compared with the truth (n,) of the same people in the same order.
 
@@ -263,7 +257,7 @@ class Calibration:
 
 
 def calibration(
-    probability: NDArray[np.float64], secret: NDArray[np.int8], bins: int = 10
+    probability: NDArray[np.float64], secret: NDArray[np.integer[Any]], bins: int = 10
 ) -> Calibration:
     """How probabilities (n,) of a 1 compare with the true bits (n,), in bins of confidence.
 

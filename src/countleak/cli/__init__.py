@@ -19,6 +19,7 @@ from typer.exceptions import TyperException
 import countleak
 from countleak.cli.verbs import Group, make_group, show_help
 from countleak.errors import CountleakError
+from countleak.foreign import clean, clean_lines
 
 LEAKS, BAD_INPUT, FAULT, INTERRUPTED, CLOSED_PIPE = 1, 2, 70, 130, 141
 DEBUG = "COUNTLEAK_DEBUG"
@@ -154,12 +155,19 @@ def _reason(error: EOFError | MemoryError | OSError) -> str:
     return f"{where}{error.strerror or error or type(error).__name__}"
 
 
+class _Clean(logging.Formatter):
+    """What others said may be part of what is logged."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return clean_lines(super().format(record))
+
+
 def _log_to_stderr() -> None:
     """Show what countleak itself logs; its libraries keep theirs."""
     log = logging.getLogger("countleak")
     if not log.handlers:
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("countleak: %(message)s"))
+        handler.setFormatter(_Clean("countleak: %(message)s"))
         log.addHandler(handler)
         log.setLevel(logging.INFO)
     # sqlglot tells of SQL it does not know; the refusal says so already, in one line.
@@ -173,7 +181,7 @@ def _message(error: TyperException) -> str:
 
 def _complain(what: str, code: int = BAD_INPUT) -> int:
     """Say in one line what is wrong."""
-    sys.stderr.write(f"countleak: {' '.join(what.split())}\n")
+    sys.stderr.write(f"countleak: {clean(' '.join(what.split()))}\n")
     return code
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from countleak.addresses import SCHEMES
 from countleak.attack.queries.files import read_queries
 from countleak.attack.queries.signs import Signs
 from countleak.attack.secrets import Secret, parse_secret
@@ -29,6 +30,7 @@ from countleak.cli.target_options import (
     over_diffix,
     read_target,
     show,
+    shown_name,
     target_needs,
     warn_of_suppression,
 )
@@ -36,6 +38,7 @@ from countleak.diffix.databases.database import Database
 from countleak.diffix.databases.postgres import connect
 from countleak.diffix.salt import Salt
 from countleak.errors import InputError
+from countleak.files import is_file
 
 TARGET_NEEDS: Needs = {
     **target_needs("--target"),
@@ -137,6 +140,8 @@ def ask(
             systems = Systems(simulation, release, live, sign_noise)
             opened = systems.open(target, people, named, planned, seed)
         journal = Journal(out, planned, named, opened.about, live.authorised_by)
+        if not sending.dry_run:
+            stack.enter_context(journal.writing())
         remaining = journal.open_questions()[: sending.limit]
         if target.is_live or sending.dry_run:
             show(opened, planned, remaining.tolist(), remaining.size)
@@ -194,8 +199,13 @@ def _diffix(
     where, user = database, who.id_column
 
     def held(salt: Salt) -> Database:
-        if where.startswith(("postgresql://", "postgres://")):
+        if where.startswith(SCHEMES):
             return stack.enter_context(connect(where, table=table, user=user))
+        if not is_file(where):
+            raise InputError(
+                f"no such file{shown_name(where)}; name one, or an address that begins with "
+                "postgresql://"
+            )
         # Loaded here: most of countleak needs no database.
         from countleak.diffix.databases.duck import Duck
 

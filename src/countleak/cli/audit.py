@@ -6,20 +6,26 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from countleak.attack.decoders import TIME_LIMIT
+from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.design import Goal, Information, Variance
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import fits_digits
+from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Secret
 from countleak.audit.people import People
-from countleak.audit.result import AuditResult
+from countleak.audit.result import AuditResult, contradiction
 from countleak.audit.run import Asking, Keeping
 from countleak.audit.run import audit as run_audit
-from countleak.audit.scores import percent
+from countleak.audit.targets.simulated import Simulated, TwoSubsets
 from countleak.cli import console, options
-from countleak.cli.option_rules import GIVEN, needs
+from countleak.cli.option_rules import ABSENT, GIVEN, Needs, check_given, needs
+from countleak.cli.rule_options import RULE_OPTIONS, RULES_BY_SECRET, StatedRules
 from countleak.cli.target_options import (
+    IN_PROCESS,
     TARGET_HELP,
     Live,
+    Opened,
     Release,
     Simulation,
     Systems,
@@ -30,8 +36,14 @@ from countleak.cli.target_options import (
     warn_of_suppression,
 )
 from countleak.errors import InputError, NoResult
+from countleak.shares import percent
 
 FAILED = 1
+BY_SECRET: Needs = {
+    **RULES_BY_SECRET,
+    "--time-limit": {"the secret": ("a bit",)},
+    "--state-rules": {"the secret": ("a bit", "a category")},
+}
 
 
 @needs(
@@ -81,6 +93,9 @@ class Questions:
             "random for values)."
         ),
     ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be asked; send nothing.")
+    ] = False
 
     def plan(self, people: People, word: TargetWord, live: Live, seed: int) -> Queries:
         """The pool of queries to ask from."""
@@ -104,8 +119,29 @@ class Questions:
         return Asking(self.queries, self.until, self.first, self.batch, goal, seed)
 
 
-@needs(target_needs("TARGET"))
+@needs({option: {"--state-rules": ABSENT} for option in RULE_OPTIONS})
+@dataclass(frozen=True)
+class Decoding:
+    """What else the decoder is told, and how long it may take."""
+
+    state_rules: Annotated[
+        bool,
+        typer.Option("--state-rules", help="simulated: state of the system exactly what it does."),
+    ] = False
+    time_limit: options.TimeLimit = TIME_LIMIT
+
+    def rules(self, stated: StatedRules, opened: Opened) -> Rules:
+        """What is stated of the system: by the options, or by itself where it is simulated."""
+        if not self.state_rules:
+            return stated.rules()
+        assert isinstance(opened.target, Simulated)
+        assert not isinstance(opened.target.mechanism, TwoSubsets)
+        return opened.target.mechanism.rules
+
+
+@needs({**target_needs("TARGET"), "--state-rules": {"TARGET": IN_PROCESS}})
 def audit(
+    context: typer.Context,
     target: Annotated[
         TargetWord, typer.Argument(help=TARGET_HELP, parser=read_target, metavar="TARGET")
     ],
@@ -115,16 +151,15 @@ def audit(
     simulation: Simulation,
     release: Release,
     live: Live,
+    stated: StatedRules,
+    decoding: Decoding,
     fail_above: Annotated[
         float | None,
         typer.Option(
-            help="Exit with 1 if the advantage over guessing is larger than this share (0 to 1); "
-            "it needs the truth."
+            help="Exit with 1 if the advantage over guessing is larger than this share (0 to 1), "
+            "or, without the truth, the share of people whose value is proven or implied."
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be asked; send nothing.")
-    ] = False,
     seed: options.Seed = 0,
     folder: Annotated[
         Path, typer.Option(help="Where the files go; an audit there is resumed.")
@@ -136,24 +171,27 @@ def audit(
         raise InputError(f"--fail-above is {fail_above:g}; choose a share from 0 to 1")
     people = who.read(target.people)
     named = people.named(secret)
-    if named.column not in people.columns and fail_above is not None:
+    bare = named.column not in people.columns
+    if bare and fail_above is not None and not isinstance(named, Bit):
         raise InputError(
             f"--fail-above compares with the truth, but the people have no column "
             f"{named.column!r}; leave it out, or add the column"
         )
+    check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     plan = questions.plan(people, target, live, seed)
     opened = Systems(simulation, release, live).open(target, people, named, plan, seed)
+    rules = decoding.rules(stated, opened)
     asking = questions.asking(named, seed)
     count = len(plan) * len(named.conditions)
-    if target.is_live or dry_run:
+    if target.is_live or questions.dry_run:
         show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
-    if dry_run:
+    if questions.dry_run:
         console.remark("Nothing was sent (--dry-run).")
         if json:
             console.print_json({"system": opened.about, "sent": 0})
         return
     opened.keep_salt()
-    with console.progress("auditing") as report:
+    with console.stages("asking", "decoding") as (asked, decoded):
         result = run_audit(
             people,
             secret=named,
@@ -161,27 +199,26 @@ def audit(
             queries=plan,
             asking=asking,
             keeping=Keeping(folder, opened.about, live.authorised_by),
-            progress=report,
+            decoder=decoder_for(
+                named, seed, rules, time_limit=decoding.time_limit, progress=decoded
+            ),
+            progress=asked,
         )
-    _require_answers(result, target)
-    failed = _judge(result, fail_above)
-    if json:
-        console.print_json(_record(result, opened.about, folder, failed))
-    else:
+    _require_claims(result, target)
+    if not json:
         _tell(result, asking, opened.about, folder)
         warn_of_suppression(opened, result.transcript)
-        if fail_above is not None and result.advantage is not None:
-            verdict = "FAILED" if failed else "passed"
-            console.say(
-                f"{verdict}: the advantage over guessing is {percent(result.advantage)}; "
-                f"{percent(fail_above)} is allowed"
-            )
+    failed = fail_above is not None and result.leaks_more_than(fail_above)
+    if json:
+        console.print_json(_record(result, opened.about, folder, failed))
+    elif fail_above is not None:
+        console.say(result.verdict_in_words(fail_above))
     if failed:
         raise typer.Exit(FAILED)
 
 
-def _require_answers(result: AuditResult, target: TargetWord) -> None:
-    """Raise where nothing was answered, which is not the same as nothing leaking."""
+def _require_claims(result: AuditResult, target: TargetWord) -> None:
+    """Raise where nothing was answered or concluded, which is not the same as nothing leaking."""
     transcript = result.transcript
     if not transcript.released.any():
         raise NoResult(
@@ -193,23 +230,28 @@ def _require_answers(result: AuditResult, target: TargetWord) -> None:
             "every answer is 0, so this audit shows nothing; check that the table holds these "
             "people"
         )
-
-
-def _judge(result: AuditResult, allowed: float | None) -> bool:
-    """Whether more leaks than is allowed; raises where that cannot be told."""
     if not result.guess.claimed.any():
         status = result.guess.basis.record().get("status", "no claim")
-        raise NoResult(f"the attack came to no conclusion ({status}), so this audit shows nothing")
-    return allowed is not None and result.leaks_more_than(allowed)
+        raise NoResult(
+            contradiction(result.guess)
+            or f"the attack came to no conclusion ({status}), so this audit shows nothing"
+        )
 
 
 def _record(result: AuditResult, about: str, folder: Path, failed: bool) -> dict[str, Any]:
+    basis = result.guess.basis
     return {
         "folder": str(folder),
         "system": about,
         "secret": str(result.secret),
         "queries": len(result.transcript),
         "confidence": result.confidence,
+        "proven": int(result.guess.proven.sum()),
+        "implied": int(result.guess.implied.sum()),
+        "stated": list(basis.stated),
+        "inferred": list(basis.inferred),
+        "assuming": basis.assuming,
+        "misfit": basis.misfit,
         "reached": result.steps[-1].reached,
         "steps": [
             {"queries": len(step.transcript), "confidence": step.confidence}

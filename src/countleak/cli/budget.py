@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Literal
 
 import typer
 
-from countleak.audit.budget.advice import Advice, Limits, advise
+from countleak.audit.budget.advice import TIME_LIMIT, Advice, Limits, Row, advise
 from countleak.audit.budget.evolution import (
     DECODERS,
     DIGITS,
@@ -15,9 +16,11 @@ from countleak.audit.budget.evolution import (
     Attack,
     Family,
     Recursion,
+    decoders_for,
     subsets_of,
 )
 from countleak.audit.budget.inverse import accuracy_at, queries_needed, sigma_for
+from countleak.audit.budget.prediction import Prediction
 from countleak.audit.report.budget import draw_budget
 from countleak.audit.report.drawing import require_drawing
 from countleak.audit.targets.simulated import (
@@ -37,6 +40,7 @@ from countleak.cli.mechanisms import (
 )
 from countleak.cli.option_rules import needs
 from countleak.errors import InputError
+from countleak.shares import percent
 
 
 @dataclass(frozen=True)
@@ -132,21 +136,25 @@ def budget(
     questions: Questions,
     acceptable: Acceptable,
     decoder: Annotated[
-        Literal["lp", "ls", "bayes"],
-        typer.Option(help="The attacker: the paper's is lp, the strongest bayes."),
-    ] = "bayes",
+        Literal["lp", "ls", "bayes", "bounded"] | None,
+        typer.Option(
+            help="The attacker: the paper's is lp; the strongest, if none is named, bounded for "
+            "uniform noise and rounding, bayes for other noise."
+        ),
+    ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw accuracy against queries (.svg, .png, .html).")
     ] = None,
     json: options.Json = False,
 ) -> None:
     """Say what so many answers give away, next to guessing, and what would have kept it."""
-    attacker = {each.name: each for each in DECODERS}[decoder]
+    attacker = _attacker(decoder, noise)
     limits = Limits(acceptable.limit, acceptable.epsilon, acceptable.delta)
     if picture:
         require_drawing(picture)
-    attack = _attack(size, noise, questions, attacker)
-    advice = advise(attack, attacker, limits, size.target)
+    with console.progress("budget") as report:
+        attack = _attack(size, noise, questions, attacker)
+        advice = advise(attack, attacker, limits, size.target, progress=report)
     if picture:
         draw_budget(advice, picture)
     if json:
@@ -155,9 +163,19 @@ def budget(
         _tell(advice, picture)
 
 
+def _attacker(word: str | None, noise: Noise) -> Recursion:
+    """The decoder of that name, or the strongest for such noise."""
+    mechanism = noise.mechanism_of(1.0)
+    assert mechanism is not None
+    if word is None:
+        return decoders_for(mechanism)[-1]
+    return {each.name: each for each in DECODERS}[word]
+
+
 def _attack(size: Size, noise: Noise, questions: Questions, attacker: Recursion) -> Attack:
     """The attack meant, with the queries or the noise that reach the target where one is open."""
     family, prior = questions.family_of(), questions.prior
+    until = monotonic() + TIME_LIMIT
     mechanism = noise.mechanism_of(noise.sigma)
     if mechanism is None:
         if size.queries is None or size.target is None:
@@ -166,12 +184,13 @@ def _attack(size: Size, noise: Noise, questions: Questions, attacker: Recursion)
         start = noise.mechanism_of(1.0)
         assert isinstance(start, Gaussian | Laplace | SimulatedDiffix)
         attack = Attack(size.n, size.queries, start, prior, family)
-        mechanism = replace(start, sigma=sigma_for(attack, attacker, size.target))
+        mechanism = replace(start, sigma=sigma_for(attack, attacker, size.target, until))
     queries = size.queries
     if queries is None:
         if size.target is None:
             raise InputError("pass --queries, or --target to find how many it takes")
-        queries = queries_needed(Attack(size.n, 1, mechanism, prior, family), attacker, size.target)
+        one = Attack(size.n, 1, mechanism, prior, family)
+        queries = queries_needed(one, attacker, size.target, until)
     return Attack(size.n, queries, mechanism, prior, family)
 
 
@@ -181,44 +200,31 @@ def _tell(advice: Advice, picture: Path | None) -> None:
     attack = found.attack
     console.say(
         f"{attack.queries} answers about {attack.people} people ({attack.family.name}; "
-        f"{_noise(attack.mechanism)}; {attack.prior:.0%} have the secret trait)."
+        f"{_noise(attack.mechanism)}; {percent(attack.prior, 0)} have the secret trait)."
     )
     console.say(
-        f"An attacker with these answers gets {found.accuracy:.1%} of the secrets right (decoder "
-        f"`{found.decoder}`); guessing without any answer gets {attack.baseline:.1%}. That is "
-        f"{max(0.0, found.advantage):.0%} of the way from guessing to knowing everything."
+        f"{_gets(found)}; guessing without any answer gets {percent(attack.baseline)}. That is "
+        f"{percent(max(0.0, found.advantage), 0)} of the way from guessing to knowing everything."
     )
-    shown = [
-        {
-            "decoder": row.decoder,
-            "what it does": row.words,
-            "accuracy": row.accuracy,
-            "advantage": row.advantage,
-            **(
-                {f"queries for {advice.target:.1%}": row.queries_for_target}
-                if advice.target is not None
-                else {}
-            ),
-        }
-        for row in advice.rows
-    ]
-    console.print_table(shown)
+    if found.attained.why:
+        console.say(_why_ideal(found))
+    console.print_table([_shown(row, advice.target) for row in advice.rows])
     if advice.genie_bound is not None:
         console.say(
             f"No attacker, not even one who knows all others, gets more than "
-            f"{advice.genie_bound:.1%} from such queries."
+            f"{percent(advice.genie_bound)} from such queries."
         )
     console.say("")
     most = accuracy_at(limits.advantage, attack.baseline)
-    allowed = f"{limits.advantage:.0%} of the way, {most:.1%} right"
+    allowed = f"{percent(limits.advantage, 0)} of the way, {percent(most)} right"
     verdict = "stays within" if advice.kept else "breaks"
     remedies = _remedies(advice)
-    against = f"against `{found.decoder}`"
+    against = f"against `{found.decoder}`" if found.decoder else "against an ideal decoder"
     keeps = f"Any of these keeps it, {against}:" if remedies else f"No remedy is known {against}."
     console.say(f"This {verdict} your limit ({allowed}). {keeps}")
     for line in remedies:
         console.say(f"  - {line}")
-    if advice.base_needed is None:
+    if advice.rounding_helps is False:
         console.say(
             "Rounding the counts in place of noise does not: no base up to "
             f"{attack.widest_base:.0f} would do."
@@ -229,6 +235,38 @@ def _tell(advice: Advice, picture: Path | None) -> None:
         console.remark(f"Note: {remark}")
     if picture:
         console.say(f"Picture: {picture}")
+
+
+def _gets(found: Prediction) -> str:
+    """What an attacker gets, and by which decoder."""
+    if found.decoder is None:
+        return f"An ideal decoder gets {found.accuracy:.1%} of the secrets right"
+    return (
+        f"An attacker with these answers gets {found.accuracy:.1%} of the secrets right (decoder "
+        f"`{found.decoder}`, measured within {found.attained.within:g})"
+    )
+
+
+def _why_ideal(found: Prediction) -> str:
+    """Why no decoder is named, and what the best reaches."""
+    attained = found.attained
+    text = f"{attained.why[0].upper()}{attained.why[1:]}."
+    if attained.reaches is not None:
+        text += f" The best, `{attained.best}`, reaches about {attained.reaches:.1%} or more."
+    return text
+
+
+def _shown(row: Row, target: float | None) -> dict[str, object]:
+    """A decoder's line in the table."""
+    shown: dict[str, object] = {
+        "decoder": row.decoder or f"ideal {row.meant}",
+        "what it does": row.words,
+        "accuracy": row.accuracy,
+        "advantage": row.advantage,
+    }
+    if target is not None:
+        shown[f"queries for {target:.1%}"] = row.queries_for_target
+    return shown
 
 
 def _noise(mechanism: Mechanism) -> str:

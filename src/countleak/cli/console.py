@@ -10,17 +10,19 @@ from typing import Any
 
 import typer
 
+from countleak.foreign import clean, clean_lines
 from countleak.progress import Progress, silent
+from countleak.shares import percent, rounded
 
 
 def say(text: str) -> None:
     """Print a line for people."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{clean_lines(text)}\n")
 
 
 def remark(text: str) -> None:
     """Print a line for people beside the result, where a pipe does not see it."""
-    typer.secho(text, err=True, dim=True)
+    typer.secho(clean_lines(text), err=True, dim=True)
 
 
 @contextmanager
@@ -73,14 +75,14 @@ def print_table(records: Sequence[Mapping[str, Any]], title: str | None = None) 
         table.add_column()
         table.add_column()
         for name, value in records[0].items():
-            table.add_row(name.replace("_", " "), _cell(name, value))
+            table.add_row(clean(name.replace("_", " ")), _cell(name, value))
     else:
         for name, value in records[0].items():
             numeric = isinstance(value, int | float | tuple | list) or value is None
             wide = isinstance(value, str) and any(len(str(r[name])) > 40 for r in records)
             prose = prose or wide
             table.add_column(
-                SHORT.get(name, name.replace("_", " ")),
+                SHORT.get(name, clean(name.replace("_", " "))),
                 justify="right" if numeric else "left",
                 no_wrap=not wide,
             )
@@ -88,7 +90,9 @@ def print_table(records: Sequence[Mapping[str, Any]], title: str | None = None) 
             table.add_row(*(_cell(name, value) for name, value in record.items()))
     # A pipe has no width, and numbers cut short to fit a narrow window would be useless: only
     # prose is folded.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    # A cell is text, whatever brackets it holds.
+    width = None if sys.stdout.isatty() else 160
+    console = Console(highlight=False, markup=False, emoji=False, width=width)
     if not prose:
         console.width = max(console.width, Console(width=1000).measure(table).maximum)
     console.print(table)
@@ -100,12 +104,16 @@ def _cell(name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return "-".join(_cell(name, part) for part in value)
     if isinstance(value, float):
-        if name in ("kappa", "exponent", "max_exponent", "multiplier"):
+        if name == "kappa":
+            return percent(value / 100).removesuffix("%")
+        if name in ("exponent", "max_exponent", "multiplier"):
             return f"{value:.1f}"
         if "residual" in name or name.startswith("sd_"):
             return f"{value:.2f}"
-        return f"{value:.4f}" if name == "accuracy_paper" else f"{value:.3f}"
-    return str(value)
+        decimals = 4 if name == "accuracy_paper" else 3
+        # Small numbers may be errors or chances; what is nearly 1 must not read as all.
+        return rounded(value, decimals) if value > 0.5 else f"{value:.{decimals}f}"
+    return clean(str(value))
 
 
 @contextmanager
@@ -123,8 +131,15 @@ def waiting(what: str) -> Iterator[None]:
 @contextmanager
 def progress(what: str) -> Iterator[Progress]:
     """A bar on the error stream that goes away when done; call it with (done, total)."""
+    with stages(what) as (report,):
+        yield report
+
+
+@contextmanager
+def stages(*names: str) -> Iterator[list[Progress]]:
+    """A bar like that for each stage of some work; each shows from its first call on."""
     if not sys.stderr.isatty():
-        yield silent
+        yield [silent] * len(names)
         return
     from rich import progress as parts
     from rich.console import Console
@@ -136,6 +151,10 @@ def progress(what: str) -> Iterator[Progress]:
         parts.TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-    ) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    ) as bars:
+        tasks = [bars.add_task(what, total=None, visible=not i) for i, what in enumerate(names)]
+
+        def report(task: parts.TaskID) -> Progress:
+            return lambda done, total: bars.update(task, completed=done, total=total, visible=True)
+
+        yield [report(task) for task in tasks]

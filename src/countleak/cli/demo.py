@@ -156,7 +156,7 @@ def _residuals(transcript: Transcript, bank: People, secret: Bit) -> dict[str, N
 
 
 def _growth(
-    transcript: Transcript, truth: NDArray[np.int8], seed: int
+    transcript: Transcript, truth: NDArray[np.int64], seed: int
 ) -> Iterator[tuple[int, Score]]:
     """The score after the first m of the queries, asked in random order."""
     order = np.random.default_rng(seed).permutation(len(transcript))

@@ -49,6 +49,14 @@ AnswersFile = Annotated[
 ]
 Partial = Annotated[bool, typer.Option("--partial", help="Accept answers to some queries only.")]
 Seed = Annotated[int, typer.Option(help="Seed of what this command draws at random.", min=0)]
+TimeLimit = Annotated[
+    float,
+    typer.Option(
+        "--time-limit",
+        help="Seconds for proofs and for integer programs; 0: prove nothing.",
+        min=0.0,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Secret = Annotated[
     str,

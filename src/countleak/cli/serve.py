@@ -3,7 +3,6 @@
 import asyncio
 import getpass
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,21 +82,18 @@ def serve(
         raise InputError("name a TOML file of what to serve, or pass --demo")
     given = {"host": host, "postgres_port": port, "rest_port": rest_port}
     changed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    with ExitStack() as stack:
-        with console.waiting("loading"):
-            if file is not None:
-                server = from_file(stack, file, changed)
-            else:
-                bank = generated_bank(seed=7)
-                listening = Listening(**changed)
-                server = demo_server(bank.all_columns, bank.key[0], listening, salt_file)
-        if not (allow_remote or server.listening.is_loopback):
-            raise InputError(
-                f"{server.listening.host} can be reached from other machines; pass --allow-remote "
-                "if it should"
-            )
-        server.listening.check(server.users)
-        asyncio.run(server.serve(_announce_json if json else _announce))
+    if file is not None:
+        server = from_file(file, changed)
+    else:
+        bank = generated_bank(seed=7)
+        server = demo_server(bank.all_columns, bank.key[0], Listening(**changed), salt_file)
+    if not (allow_remote or server.listening.is_loopback):
+        raise InputError(
+            f"{server.listening.host} can be reached from other machines; pass --allow-remote "
+            "if it should"
+        )
+    server.listening.check(server.users)
+    asyncio.run(server.serve(_announce_json if json else _announce))
 
 
 def _announce(protocol: str, host: str, port: int) -> None:

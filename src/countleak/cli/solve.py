@@ -1,63 +1,77 @@
 """`countleak solve`: from queries and answers to a guess of every secret."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from countleak.attack.decoders import Decoder
+from countleak.attack.correlation import distinct
+from countleak.attack.decoders import TIME_LIMIT, Decoder
 from countleak.attack.decoders.auto import AutoDecoder
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.bounded import Bounded
-from countleak.attack.decoders.categorical import Categorical, assumed_noise
+from countleak.attack.decoders.categorical import Categorical
 from countleak.attack.decoders.known import Informed
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.decoders.polish import Polished
 from countleak.attack.decoders.robust import Robust
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.decoders.sums import Sums
-from countleak.attack.guess import Guess
+from countleak.attack.guess import WORDS, Guess
 from countleak.attack.guess_file import write_guess
-from countleak.attack.noise import UNKNOWN, Noise, Threshold
+from countleak.attack.noise import Noise, Shape
 from countleak.attack.programs import CappedDmt, DiNi, Dmt, Point, Program
 from countleak.attack.queries.files import read_queries
+from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Category, Number, Secret
-from countleak.attack.transcript import Transcript, read_answers
+from countleak.attack.transcript import read_answers
 from countleak.audit.people import read_known
-from countleak.audit.scores import percent
+from countleak.audit.result import (
+    contradiction,
+    expected_in_words,
+    forced_in_words,
+    rules_in_words,
+)
 from countleak.cli import console, options
 from countleak.cli.option_rules import GIVEN, Needs, check_given, given, needs
+from countleak.cli.rule_options import BOUNDING, RULES_BY_SECRET, StatedRules
 from countleak.errors import InputError
 from countleak.files import require_writable
+from countleak.progress import Progress
+from countleak.shares import percent
 
 # What the paper's simulation adds, where a program needs a noise and none is given.
 PAPERS_SIGMA = 4.0
 SAMPLED = ("auto", "bayes", "robust")
 OF_LP = (
     "--program", "--multiplier", "--keep-nonpositive", "--point", "--integer", "--solver",
-    "--time-limit",
 )  # fmt: skip
 BY_DECODER: Needs = {
     **{option: {"--decoder": ("lp",)} for option in OF_LP},
     "--prior": {"--decoder": SAMPLED},
-    "--threshold": {"--decoder": ("bayes", "robust")},
     "--by": {"--decoder": ("robust",)},
-    "--bound": {"--decoder": ("bounded",)},
-    "--sigma": {"--decoder": ("lp", "ls", "bayes")},
+    "--time-limit": {"--decoder": ("auto", "bounded", "lp")},
+    **{option: {"--decoder": ("auto", "bayes", "bounded")} for option in BOUNDING},
+    **{
+        option: {"--decoder": (*SAMPLED, "bounded")}
+        for option in ("--noise", "--suppressed", "--lowest")
+    },
+    "--noise-sd": {"--decoder": ("auto", "lp", "ls", "bayes")},
     "--precision": {"--decoder": (*SAMPLED, "ls")},
 }
+# Programs over whole numbers may take long, others do not.
+LIMITED: Needs = {"--time-limit": {"--integer": GIVEN}}
 # Options that apply to one kind of secret only.
 BY_SECRET: Needs = {
     **{
         option: {"the secret": ("a bit",)}
-        for option in (*OF_LP, "--decoder", "--prior", "--by", "--bound", "--polish")
+        for option in (*OF_LP, "--decoder", "--prior", "--by", "--polish", "--time-limit")
     },
     **{option: {"the secret": ("a number",)} for option in ("--low", "--high", "--level")},
-    **{
-        option: {"the secret": ("a bit", "a category")} for option in ("--precision", "--threshold")
-    },
+    "--precision": {"the secret": ("a bit", "a category")},
+    **RULES_BY_SECRET,
 }
 
 
@@ -66,7 +80,6 @@ BY_SECRET: Needs = {
         "--multiplier": {"--program": ("bounded", "dini")},
         "--keep-nonpositive": {"--program": ("bounded",)},
         "--point": {"--program": ("dini",)},
-        "--time-limit": {"--integer": GIVEN},
     }
 )
 @dataclass(frozen=True)
@@ -92,9 +105,8 @@ class Programs:
         False
     )
     solver: options.SolverWord = "auto"
-    time_limit: Annotated[float, typer.Option(help="Seconds for an integer program.")] = 60.0
 
-    def decoder(self, sigma: float | None) -> Rounding:
+    def decoder(self, sigma: float | None, time_limit: float) -> Rounding:
         """The paper's decoder with this program."""
         scale = PAPERS_SIGMA if sigma is None else sigma
         default = 3.0 if self.program == "dini" else 5.0
@@ -104,31 +116,20 @@ class Programs:
             "bounded": lambda: CappedDmt(times * scale, not self.keep_nonpositive, self.integer),
             "dini": lambda: DiNi(times, scale, self.integer),
         }
-        solver = options.solver_from(self.solver, self.time_limit, self.point)
+        solver = options.solver_from(self.solver, time_limit, self.point)
         return Rounding(programs[self.program](), solver)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of the noise and the people beforehand."""
+    """What is known of the people beforehand."""
 
-    sigma: Annotated[
-        float | None,
-        typer.Option(help="SD of the noise (lp: 4 unless given; others estimate it)."),
-    ] = None
     prior: Annotated[
         float | None, typer.Option(help="auto, bayes, robust: rate of ones (default: estimated).")
-    ] = None
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Counts below about this are suppressed (Diffix: 4)."),
     ] = None
     by: Annotated[
         str | None,
         typer.Option(help="robust: parameter whose values have noise of their own (exponent)."),
-    ] = None
-    bound: Annotated[
-        float | None, typer.Option(help="bounded: no answer is further from its count.")
     ] = None
     low: Annotated[
         float | None, typer.Option(help="Numbers: none is below this (default: estimated).")
@@ -142,11 +143,25 @@ class Facts:
         typer.Option(help="CSV file of people known beforehand: an id and a value per line."),
     ] = None
 
-    @property
-    def noise(self) -> Noise:
-        """The noise, as far as it is stated."""
-        limit = None if self.threshold is None else Threshold(self.threshold)
-        return Noise(UNKNOWN if self.sigma is None else self.sigma, threshold=limit)
+    def read_known(self) -> dict[Any, Any]:
+        """What is known of whom."""
+        return {} if self.known is None else read_known(self.known)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What is claimed, and how long it may take."""
+
+    polish: Annotated[
+        bool,
+        typer.Option(
+            "--polish", help="Descend to the bits of least squared error; prove it if few."
+        ),
+    ] = False
+    precision: Annotated[
+        float | None, typer.Option(help="Claim only what is at least this probable, like 0.95.")
+    ] = None
+    time_limit: options.TimeLimit = TIME_LIMIT
 
 
 def solve(
@@ -155,21 +170,14 @@ def solve(
     answers: options.AnswersFile,
     programs: Programs,
     facts: Facts,
+    stated: StatedRules,
+    claims: Claims,
     decoder: Annotated[
         Literal["auto", "lp", "ls", "bayes", "robust", "bounded"] | None,
         typer.Option(
             help="auto diagnoses the system and picks, the default for bits; lp is the paper's, "
             "meant where a program is named; ls is least squares."
         ),
-    ] = None,
-    polish: Annotated[
-        bool,
-        typer.Option(
-            "--polish", help="Descend to the bits of least squared error; prove it if few."
-        ),
-    ] = False,
-    precision: Annotated[
-        float | None, typer.Option(help="Claim only what is at least this probable, like 0.95.")
     ] = None,
     suppressed_as: Annotated[
         float | None, typer.Option(help="Read suppressed answers as this (the paper: 0).")
@@ -187,64 +195,83 @@ def solve(
     word = decoder or ("lp" if given(context, OF_LP) else "auto")
     if isinstance(secret, Bit):
         check_given(context, BY_DECODER, {"--decoder": word})
+    if word == "lp":
+        check_given(context, LIMITED, {"--integer": programs.integer})
+    rules = stated.rules()
+    if rules.sticky is not None:
+        transcript = distinct(transcript, rules.sticky)
     if suppressed_as is not None:
         transcript = transcript.suppressed_as(suppressed_as)
-    known = {} if facts.known is None else read_known(facts.known)
-    chosen = _decoder(secret, word, programs, facts, known, transcript, seed)
-    if polish:
-        chosen = Polished(chosen)
-    with console.waiting("solving"):
-        guess = chosen.decode(transcript)
-    if precision is not None:
-        guess = guess.claims_at(precision)
+    words = Words(word, programs, facts, stated, claims.time_limit, seed)
+    with console.progress("solving") as report:
+        chosen = words.decoder(secret, report)
+        guess = (Polished(chosen) if claims.polish else chosen).decode(transcript)
+    guess = replace(guess, basis=replace(guess.basis, stated=rules.words))
+    if claims.precision is not None:
+        guess = guess.claims_at(claims.precision)
     write_guess(out, guess, secret)
-    claims = int(guess.claimed.sum())
     with console.beside(out):
         if json:
-            record: dict[str, Any] = {"file": str(out), "people": guess.ids.size, "claims": claims}
-            console.print_json({**record, **_summary(guess), **guess.basis.record()})
+            console.print_json({"file": str(out), **_summary(guess), **guess.basis.record()})
         else:
             _tell(guess, out)
 
 
-def _decoder(
-    secret: Secret,
-    word: str,
-    programs: Programs,
-    facts: Facts,
-    known: dict[Any, Any],
-    transcript: Transcript,
-    seed: int,
-) -> Decoder:
-    """The decoder that the words mean, for a secret of this kind."""
-    if isinstance(secret, Number):
-        numbers = {person: _number(person, value) for person, value in known.items()}
-        return Sums(facts.low, facts.high, facts.sigma, numbers, facts.level)
-    if isinstance(secret, Category):
-        seen = assumed_noise(transcript)
-        stated = facts.noise
-        noise = Noise(stated.sigma, floor=seen.floor, threshold=stated.threshold or seen.threshold)
-        names = {person: str(value) for person, value in known.items()}
-        return Categorical(noise, known=names, seed=seed)
-    table: dict[str, Callable[[], Decoder]] = {
-        "auto": lambda: AutoDecoder(facts.prior, seed=seed),
-        "lp": lambda: programs.decoder(facts.sigma),
-        "ls": lambda: LeastSquares(facts.sigma),
-        "bayes": lambda: Bayes(facts.noise, facts.prior, seed=seed),
-        "robust": lambda: Robust(
-            facts.by, threshold=facts.noise.threshold, prior=facts.prior, seed=seed
-        ),
-        "bounded": lambda: Bounded(_required(facts.bound)),
-    }
-    if any(type(bit) is not int or bit not in (0, 1) for bit in known.values()):
-        raise InputError(f"{facts.known}: the bits must be 0 or 1")
-    return Informed(table[word](), known) if known else table[word]()
+@dataclass(frozen=True)
+class Words:
+    """All that the options say of how to decode."""
+
+    decoder_word: str
+    programs: Programs
+    facts: Facts
+    stated: StatedRules
+    time_limit: float
+    seed: int
+
+    def decoder(self, secret: Secret, progress: Progress) -> Decoder:
+        """The decoder that the words mean, for a secret of this kind."""
+        facts, known = self.facts, self.facts.read_known()
+        if isinstance(secret, Number):
+            numbers = {person: _number(person, value) for person, value in known.items()}
+            return Sums(facts.low, facts.high, self.stated.noise_sd, numbers, facts.level)
+        rules = self.stated.rules()
+        if isinstance(secret, Category):
+            names = {person: str(value) for person, value in known.items()}
+            return Categorical(rules=rules, known=names, seed=self.seed, progress=progress)
+        if any(type(bit) is not int or bit not in (0, 1) for bit in known.values()):
+            raise InputError(f"{facts.known}: the bits must be 0 or 1")
+        chosen = self._of_bits(rules, progress)
+        return Informed(chosen, known) if known else chosen
+
+    def _of_bits(self, rules: Rules, progress: Progress) -> Decoder:
+        facts, sd, seed = self.facts, self.stated.noise_sd, self.seed
+        table: dict[str, Callable[[], Decoder]] = {
+            "auto": lambda: AutoDecoder(
+                facts.prior, rules=rules, time_limit=self.time_limit, seed=seed, progress=progress
+            ),
+            "lp": lambda: self.programs.decoder(sd, self.time_limit),
+            "ls": lambda: LeastSquares(sd),
+            "bayes": lambda: Bayes(rules.noise(), facts.prior, seed=seed, progress=progress),
+            "robust": lambda: Robust(
+                facts.by, rules.shape or Shape.GAUSSIAN, rules.floor, rules.suppressed,
+                facts.prior, seed=seed, progress=progress,
+            ),
+            "bounded": lambda: Bounded(
+                _bounded(rules), time_limit=self.time_limit, prior=facts.prior, seed=seed,
+                progress=progress,
+            ),
+        }  # fmt: skip
+        return table[self.decoder_word]()
 
 
-def _required(bound: float | None) -> float:
-    if bound is None:
-        raise InputError("pass --bound with --decoder bounded, or let auto find it")
-    return bound
+def _bounded(rules: Rules) -> Noise:
+    noise = rules.limits()
+    if noise is None:
+        raise InputError(
+            "--decoder bounded needs a bound: state --exact, --noise-within 2, or --exact with "
+            "--rounded-to 5; or let auto find one"
+        )
+    return noise
 
 
 def _number(person: Any, value: Any) -> float:
@@ -254,7 +281,18 @@ def _number(person: Any, value: Any) -> float:
 
 
 def _summary(guess: Guess) -> dict[str, Any]:
-    """What a guess of values or of numbers says about everyone together."""
+    """What a guess says about everyone together."""
+    record: dict[str, Any] = {
+        "people": guess.ids.size,
+        "claims": int(guess.claimed.sum()),
+        "proven": int(guess.proven.sum()),
+        "implied": int(guess.implied.sum()),
+    }
+    return {**record, **_by_kind(guess)}
+
+
+def _by_kind(guess: Guess) -> dict[str, Any]:
+    """What a guess of values or of numbers says besides."""
     if guess.intervals is not None:
         width = guess.intervals.high - guess.intervals.low
         return {
@@ -270,18 +308,23 @@ def _summary(guess: Guess) -> dict[str, Any]:
 def _tell(guess: Guess, out: Path) -> None:
     claims, basis = int(guess.claimed.sum()), guess.basis
     console.say(f"{claims} of {guess.ids.size} people guessed, in {out}")
-    for name, value in _summary(guess).items():
+    for name, value in _by_kind(guess).items():
         console.say(f"{name.replace('_', ' ').capitalize()}: {_brief(value)}")
     if basis.picked_because:
         console.say(f"Picked {basis.decoder}: {basis.picked_because}")
     if guess.confidence is not None and claims:
-        expected = float(guess.confidence[guess.claimed].mean())
-        console.say(
-            f"Expected to be right about {percent(expected)} of them, by its own probabilities"
-        )
-    if guess.proven.any():
-        console.say(f"{guess.proven.sum()} are implied: no other value fits the answers")
-    rests_on = {k: v for k, v in basis.record().items() if k != "picked_because"}
+        if guess.claimed.all():
+            console.say(f"By its own probabilities {expected_in_words(guess)}")
+        else:
+            expected = percent(float(guess.confidence[guess.claimed].mean()))
+            console.say(f"Expected to be right about {expected} of them, by its own probabilities")
+    if why_nobody := contradiction(guess):
+        console.say(why_nobody[0].upper() + why_nobody[1:])
+    if basis.misfit:
+        console.say(f"The model does not fit these answers: {basis.misfit}")
+    for line in (*rules_in_words(basis.stated, basis.inferred), *forced_in_words(guess)):
+        console.say(line.rstrip("."))
+    rests_on = {k: v for k, v in basis.record().items() if k not in WORDS}
     console.say(f"Rests on: {', '.join(f'{k} {_brief(v)}' for k, v in rests_on.items())}")
 
 

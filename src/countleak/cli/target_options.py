@@ -33,6 +33,7 @@ from countleak.diffix.databases.database import Database
 from countleak.diffix.salt import Salt, keep_salt, read_salt
 from countleak.errors import InputError
 from countleak.files import is_file, read_text
+from countleak.foreign import clean
 
 # The targets that are simulated.
 IN_PROCESS = ("simulated", "file")
@@ -84,15 +85,19 @@ def read_target(word: str | TargetWord) -> TargetWord:
         return word
     target = TargetWord(word)
     if target.people is not None and not is_file(target.people):
-        # What precedes an @ may be a password.
-        shown = word.split("@")[-1]
-        hint = f"; for generated people write simulated --people {shown}"
+        hint = f"; for generated people write simulated --people {word}"
         raise InputError(
-            f"there is no target {shown!r}; choose simulated, diffix, a CSV file, or an address "
-            "that begins with postgresql://, http:// or https://"
+            f"there is no target{shown_name(word)}; choose simulated, diffix, a CSV file, or an "
+            "address that begins with postgresql://, http:// or https://"
             f"{hint if is_generated(word) else ''}"
         )
     return target
+
+
+def shown_name(word: str) -> str:
+    """A word as it is shown, and nothing of one that may be an address with its password."""
+    plain = is_generated(word) or not set("@:=?") & set(word)
+    return f" {clean(word)[:100]!r}" if plain and word.strip() else " of that name"
 
 
 def target_needs(flag: str) -> Needs:

@@ -2,11 +2,13 @@
 
 An outlier count and a top count are drawn from the layers. The outliers, as many largest
 contributions, are replaced by the average of the top group that follows them; users who add and
-users who subtract are treated apart. Noise is scaled to what one user can change.
+users who subtract are treated apart, and a side that has not as many users is left out. The noise
+of a side is as large as what one of its users can change.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot, sqrt
 
 from countleak.diffix.noise import total
 
@@ -18,36 +20,60 @@ TOPS = 2 * MOST
 
 @dataclass(frozen=True)
 class Contributions:
-    """What users add to a sum: how many add something, their sum, and the largest, descending."""
+    """What users add to a sum: how many there are, their sum, and the largest, descending."""
 
-    users: int
-    sum: float
-    largest: Sequence[float]
+    users: int = 0
+    sum: float = 0.0
+    largest: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
 class Flattened:
-    """A sum after flattening, and the ``scale`` of its noise."""
+    """A sum after flattening, what a user adds on ``average``, and one of the ``top`` group."""
 
     sum: float
-    scale: float
+    average: float
+    top: float
+
+    def sd(self, least: float) -> float:
+        """The SD of the noise of one layer, which is no less than ``least``."""
+        return max(least, self.average, self.top / 2)
 
 
-def flatten(side: Contributions, seeds: Sequence[int]) -> Flattened:
-    """The flattened sum of the users of one sign."""
-    outliers, top = _drawn(seeds, "outliers"), _drawn(seeds, "top")
+@dataclass(frozen=True)
+class Noisy:
+    """A noisy number and the SD of its noise; None where too few people are behind it."""
+
+    value: float | None
+    sd: float | None
+
+
+NOTHING = Noisy(None, None)
+
+
+def flatten(side: Contributions, seeds: Sequence[int]) -> Flattened | None:
+    """The flattened sum of the users of one sign; None where there are too few of them."""
+    outliers, top = drawn(seeds, "outliers"), drawn(seeds, "top")
     if side.users < outliers + top:
-        # Too few to tell who stands out: they shrink in proportion, at least one of each.
-        outliers = min(outliers, max(side.users // 2, 0))
-        top = side.users - outliers
-    if top <= 0:
-        return Flattened(0.0, 0.0)
-    group = side.largest[outliers : outliers + top]
-    level = sum(group) / len(group)
-    cut = sum(side.largest[:outliers]) - outliers * level
-    flat = side.sum - cut
-    return Flattened(flat, max(flat / side.users, level / 2))
+        return None
+    level = sum(side.largest[outliers : outliers + top]) / top
+    flat = side.sum - (sum(side.largest[:outliers]) - outliers * level)
+    return Flattened(flat, flat / side.users, level)
 
 
-def _drawn(seeds: Sequence[int], purpose: str) -> int:
+def noisy_sum(
+    sides: tuple[Contributions, Contributions], seeds: Sequence[int], purpose: str, sd: float
+) -> Noisy:
+    """The flattened sum of what users add and subtract, each side with noise of its own."""
+    value, spread = 0.0, 0.0
+    flattened = [flatten(side, seeds) for side in sides]
+    for sign, side, mark in zip((1, -1), flattened, ("", " below 0"), strict=True):
+        if side is not None:
+            value += sign * side.sum + total(seeds, purpose + mark, side.sd(sd))
+            spread = hypot(spread, side.sd(sd) * sqrt(len(seeds)))
+    return NOTHING if flattened == [None, None] else Noisy(value, spread)
+
+
+def drawn(seeds: Sequence[int], purpose: str) -> int:
+    """The outlier count or the top count that the layers draw."""
     return min(max(round(MEAN + total(seeds, purpose, SD)), LEAST), MOST)

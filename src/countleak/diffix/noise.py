@@ -7,15 +7,18 @@ the XOR of the hashes: same people and condition, same seed, same noise. Equal l
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from operator import xor
 from statistics import NormalDist
 
 from countleak.diffix.salt import Salt
+from countleak.diffix.sql.functions import ROUNDING
 from countleak.diffix.sql.statement import (
     Among,
+    Call,
     Column,
     Condition,
     Constant,
@@ -28,6 +31,8 @@ from countleak.diffix.sql.statement import (
     Statement,
     Table,
     columns_of,
+    describe,
+    expressions_of,
     mentioned,
     show,
 )
@@ -68,21 +73,20 @@ class Layer:
         return seed
 
 
-# What a release makes of the layers of conditions and groups.
-Combine = Callable[[list[Layer], Salt], list[Layer]]
-
-
 @dataclass(frozen=True)
 class Layering:
     """Which layers a release gives a statement.
 
     ``hides`` says whether a condition on a column that also has a range adds none. This is the flaw
     the attack goes through: its digit predicate, on the id that it also limits to a range, costs no
-    noise at all. ``combine`` makes of all layers those that count.
+    noise at all. ``only_uid`` says whether static layers are left out. ``cells`` says whether there
+    is one pair in all: what the query says about a cell of a table, and the cell's users, whatever
+    it says, so that no other spelling gives them other noise.
     """
 
     hides: bool = False
-    combine: Combine = lambda layers, salt: layers
+    only_uid: bool = False
+    cells: bool = False
 
     def seen(self, statement: Statement) -> tuple[Condition, ...]:
         """The conditions that add layers."""
@@ -96,24 +100,12 @@ class Layering:
         )
 
 
-def _only_uid(layers: list[Layer], salt: Salt) -> list[Layer]:
-    return [layer for layer in layers if layer.users]
-
-
-def _merged(layers: list[Layer], salt: Salt) -> list[Layer]:
-    parts = [layer for layer in layers if not layer.users]
-    fixed = reduce(xor, (layer.fixed for layer in parts), salt.element("pair"))
-    values = tuple(dict.fromkeys(column for layer in parts for column in layer.values))
-    return _pair(Layer(fixed, values))
-
-
 # Two layers per condition and group column: what it says, and the same with the users.
 STATIC_AND_UID = Layering()
 HIDDEN_BY_RANGES = Layering(hides=True)
 # One layer per condition, from its text and its users.
-ONE_PER_CONDITION = Layering(combine=_only_uid)
-# Two layers in all: everything the query says, and the same with the users.
-ONE_PAIR = Layering(combine=_merged)
+ONE_PER_CONDITION = Layering(only_uid=True)
+ONE_PAIR = Layering(cells=True)
 
 
 class Layers:
@@ -124,9 +116,10 @@ class Layers:
         self._layering = layering
         self._statement = statement
         self._salt = salt
+        conditions = () if layering.cells else layering.seen(statement)
         self._of_conditions = [
             layer
-            for condition in layering.seen(statement)
+            for condition in conditions
             for layer in _of_condition(statement.table, condition, salt)
         ]
 
@@ -135,7 +128,7 @@ class Layers:
         """The columns whose values the layers are made of."""
         columns = [column for layer in self._of_conditions for column in layer.values]
         for group in self._statement.groups:
-            if not isinstance(group, Column):
+            if not isinstance(group, Column) and not self._layering.cells:
                 columns += columns_of(group)
         return tuple(dict.fromkeys(columns))
 
@@ -145,12 +138,15 @@ class Layers:
         Noise is a sum of doubles: in another order its last digit could differ.
         """
         table, salt = self._statement.table, self._salt
-        layers = list(self._of_conditions)
-        for place, group in enumerate(self._statement.groups):
-            layers += _pair(_of_group(table, place, group, salt, bucket))
-        layers = layers or [Layer(salt.element("generic", table.name), users=True)]
-        combined = self._layering.combine(layers, salt)
-        return tuple(sorted({layer.seed(bucket) for layer in combined}))
+        if self._layering.cells:
+            layers = _of_cell(self._statement, salt, bucket)
+        else:
+            layers = list(self._of_conditions)
+            for place, group in enumerate(self._statement.groups):
+                layers += _of_group(table, place, group, salt, bucket)
+            layers = layers or [Layer(salt.element("generic", table.name), users=True)]
+            layers = [layer for layer in layers if layer.users or not self._layering.only_uid]
+        return tuple(sorted({layer.seed(bucket) for layer in layers}))
 
 
 def _pair(layer: Layer) -> list[Layer]:
@@ -158,57 +154,105 @@ def _pair(layer: Layer) -> list[Layer]:
 
 
 def _of_condition(table: Table, condition: Condition, salt: Salt) -> Iterator[Layer]:
-    about = _about(table, mentioned(condition), salt)
+    """The layers of a condition; those of an expression over several columns for each of them."""
+    for column in mentioned(condition):
+        about = salt.element("column", table.name, column.name)
+        yield from _of_column(table, condition, column, about, salt)
+
+
+def _of_column(
+    table: Table, condition: Condition, column: Column, about: int, salt: Salt
+) -> Iterator[Layer]:
     match condition:
-        case Null(column=column, negated=True) if column.name == table.user:
+        case Null(negated=True) if column.name == table.user:
             return
         case Null():
             mark = salt.element("<>" if condition.negated else "value", "null")
             yield from _pair(Layer(about ^ mark))
-        case Equal(left=Column() as column, right=Constant(value=value)):
+        case Equal(left=Column(), right=Constant(value=value)):
             yield from _pair(Layer(about ^ salt.value(table, column, value)))
         case Equal():
-            yield from _pair(Layer(about, mentioned(condition)))
+            yield from _pair(Layer(about ^ _implicit(expressions_of(condition), salt), (column,)))
         case Range():
             kind = salt.element("range", show(condition.low), show(condition.high))
-            yield from _pair(Layer(about ^ kind, (condition.column,)))
-        case Differs():
-            kind = salt.element("<>", _spelled(condition.constant))
-            yield from _pair(Layer(about ^ kind, mentioned(condition)))
+            yield from _pair(Layer(about ^ kind, (column,)))
+        case Differs(constant=constant):
+            yield from _pair(Layer(about ^ salt.element("<>", _spelled(constant)), (column,)))
+            if isinstance(constant.value, str):
+                # Texts that differ in case only share this one.
+                yield Layer(about ^ salt.element("<> in any case", constant.value.lower()))
         case Among():
-            yield Layer(about, mentioned(condition))
+            yield Layer(about, (column,))
             for constant in condition.constants:
                 kind = salt.element("in", _spelled(constant))
-                yield Layer(about ^ kind, mentioned(condition), users=True)
+                yield Layer(about ^ kind, (column,), users=True)
         case Like():
-            kind = salt.element("like", str(condition.negated), condition.pattern)
-            yield Layer(about ^ kind, (condition.column,))
-            places = [i for i, letter in enumerate(condition.pattern) if letter in "%_"]
-            for place in places or [-1]:
-                wild = salt.element("wildcard", str(place), str(len(condition.pattern)))
-                yield Layer(about ^ kind ^ wild, (condition.column,), users=True)
+            yield from _of_pattern(condition, about, salt)
 
 
-def _of_group(table: Table, place: int, group: Expression, salt: Salt, bucket: Bucket) -> Layer:
-    columns = tuple(dict.fromkeys(columns_of(group)))
-    about = _about(table, columns, salt)
-    if bucket.merged:
-        return Layer(about ^ salt.element("star"))
-    if not isinstance(group, Column):
-        return Layer(about, columns)
-    value = bucket.key[place]
-    if isinstance(value, str | int | float):
-        # A group is the condition that its column has this value, and is seeded like it.
-        return Layer(about ^ salt.value(table, group, value))
-    return Layer(about ^ salt.element("value", "null"))
+def _of_pattern(condition: Like, about: int, salt: Salt) -> Iterator[Layer]:
+    """One static layer, and a UID layer per wildcard; case is no other pattern."""
+    pattern = condition.pattern.lower()
+    kind = salt.element("like", str(condition.negated), pattern)
+    yield Layer(about ^ kind, (condition.column,))
+    places = [i for i, letter in enumerate(pattern) if letter in "%_"]
+    for place in places or [-1]:
+        wild = salt.element("wildcard", str(place), str(len(pattern)))
+        yield Layer(about ^ kind ^ wild, (condition.column,), users=True)
 
 
-def _about(table: Table, columns: tuple[Column, ...], salt: Salt) -> int:
-    return reduce(xor, (salt.element("column", table.name, column.name) for column in columns), 0)
+def _of_group(
+    table: Table, place: int, group: Expression, salt: Salt, bucket: Bucket
+) -> Iterator[Layer]:
+    """The layers of a group: those of the condition that its expression has this value."""
+    for column in dict.fromkeys(columns_of(group)):
+        about = salt.element("column", table.name, column.name)
+        value = None if bucket.merged else bucket.key[place]
+        if bucket.merged:
+            yield from _pair(Layer(about ^ salt.element("star")))
+        elif not isinstance(group, Column):
+            yield from _pair(Layer(about ^ _implicit((group,), salt), (column,)))
+        elif isinstance(value, str | int | float):
+            yield from _pair(Layer(about ^ salt.value(table, group, value)))
+        else:
+            yield from _pair(Layer(about ^ salt.element("value", "null")))
+
+
+def _implicit(expressions: Iterable[Expression], salt: Salt) -> int:
+    """The mark of an expression that rounds: equality with it is a range."""
+    return salt.element("implicit range") if any(map(_rounds, expressions)) else 0
+
+
+def _rounds(expression: Expression) -> bool:
+    return isinstance(expression, Call) and (
+        expression.function in ROUNDING or any(map(_rounds, expression.arguments))
+    )
+
+
+def _of_cell(statement: Statement, salt: Salt, bucket: Bucket) -> list[Layer]:
+    """What is said about a cell, in any order and as group or condition; and its users alone."""
+    said = {
+        (describe(condition.left), _spelled(condition.right))
+        for condition in statement.conditions
+        if isinstance(condition, Equal) and isinstance(condition.right, Constant)
+    }
+    for place, group in enumerate(statement.groups):
+        value = STAR if bucket.merged else bucket.key[place]
+        said.add((describe(group), _spelled_key(value)))
+    table = statement.table.name
+    static = reduce(
+        xor, (salt.element("cell", table, *part) for part in said), salt.element("cell")
+    )
+    return [Layer(static), Layer(salt.element("users of a cell", table), users=True)]
 
 
 def _spelled(constant: Constant) -> str:
     return constant.value if isinstance(constant.value, str) else show(constant.value)
+
+
+def _spelled_key(value: object) -> str:
+    """The key of a group, spelled like the constant that it equals."""
+    return show(Fraction(repr(value))) if isinstance(value, float) else str(value)
 
 
 def gaussian(seed: int, purpose: str) -> float:

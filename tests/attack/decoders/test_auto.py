@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 
 from countleak.attack.decoders.auto import AutoDecoder
+from countleak.attack.noise import Shape
 from countleak.attack.posterior import fit
+from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.rules import Rules
+from countleak.attack.transcript import Answers, Transcript
 from countleak.lab.bench.worlds import Setting
 
 
@@ -13,20 +17,28 @@ from countleak.lab.bench.worlds import Setting
         (Setting(kind="wrong"), "grossly wrong", 0.95),
         (Setting(kind="two groups"), "noise differs by server", 0.92),
         (Setting(101, 300, 2.0, 12 / 101, "suppressed"), "suppressed", 0.985),
-        (Setting(80, 60, 4.0, 0.4, "cells"), "uniform noise: no answer is further than 4", 0.98),
+        (
+            Setting(80, 60, 4.0, 0.4, "cells"),
+            "no answer is further than 4 from its",
+            0.98,
+        ),
         (Setting(100, 60, 1.0), "too few answers", 0.7),
     ],
     ids=lambda case: getattr(case, "kind", str(case)),
 )
 def test_auto_picks_by_what_it_sees_and_says_why(setting, picked, least):
     world = setting.world(1)
-    guess = AutoDecoder(prove=False).decode(world.transcript)
+    guess = AutoDecoder(time_limit=0.0).decode(world.transcript)
     assert picked in guess.basis.picked_because
     assert (guess.values == world.secret).mean() >= least
 
 
 def test_auto_fits_once(monkeypatch):
-    """The eigenvectors and the least squares of the diagnosis serve the decoder as well."""
+    """The starts of the diagnosis serve the decoder as well.
+
+    They take one set of eigenvectors, the diagnosis of errors per person another, and the check of
+    the fit a third.
+    """
     calls = {"eigh": 0, "box_least_squares": 0}
 
     def counted(name, function):
@@ -42,7 +54,7 @@ def test_auto_fits_once(monkeypatch):
     )
     guess = AutoDecoder().decode(Setting(60, 400, 3.0).world(1).transcript)
     assert "gaussian" in guess.basis.picked_because
-    assert calls == {"eigh": 1, "box_least_squares": 1}
+    assert calls == {"eigh": 3, "box_least_squares": 1}
 
 
 def test_known_people_are_used_and_counted():
@@ -51,3 +63,75 @@ def test_known_people_are_used_and_counted():
     assert guess.basis.known == 1
     assert guess.values[3] == world.secret[3]
     assert guess.probability[3] == world.secret[3]
+
+
+@pytest.mark.parametrize(("n", "m"), [(60, 400), (60, 30), (100, 50)])
+def test_exact_answers_prove_everyone(n, m):
+    rng = np.random.default_rng([n, m])
+    queries = random_subsets(np.arange(n), m, rng)
+    secret = rng.integers(0, 2, n)
+    transcript = Transcript.of(queries, Answers.to_all(queries.dot(secret.astype(float))))
+    guess = AutoDecoder().decode(transcript)
+    assert guess.basis.picked_because == "every answer is the exact count, by the answers"
+    assert guess.implied.all() and not guess.proven.any() and guess.expected_right == 1.0
+    assert (guess.values == secret).all()
+    told = AutoDecoder(rules=Rules(shape=Shape.EXACT)).decode(transcript)
+    assert told.basis.picked_because == "every answer is the exact count, as stated"
+    assert told.proven.all() and not told.implied.any()
+    assert (guess.basis.assuming, told.basis.assuming) == ("every answer is the exact count", "")
+
+
+def test_rounded_noise_is_not_read_as_rounding():
+    """Noise of SD 3, then rounding to 5: some bits keep to the bound that rounding would have."""
+    rng = np.random.default_rng(1)
+    queries = random_subsets(np.arange(100), 130, rng)
+    counts = queries.dot(rng.integers(0, 2, 100).astype(float))
+    values = 5 * np.rint((counts + rng.normal(0, 3, 130)) / 5)
+    guess = AutoDecoder().decode(Transcript.of(queries, Answers.to_all(values)))
+    assert not guess.proven.any()
+    assert "rounded to multiples of 5" in guess.basis.picked_because
+
+
+def test_random_rounding_is_decoded_by_its_law():
+    rng = np.random.default_rng(2)
+    queries = random_subsets(np.arange(100), 400, rng)
+    secret = rng.integers(0, 2, 100)
+    counts = queries.dot(secret.astype(float))
+    values = 3 * np.floor(counts / 3 + rng.random(400))
+    guess = AutoDecoder(time_limit=0.0).decode(Transcript.of(queries, Answers.to_all(values)))
+    assert "no answer is further than 2 from its count" in guess.basis.picked_because
+    assert (guess.values == secret).all()
+
+
+def test_a_bound_without_a_law_proves_and_the_law_is_inferred():
+    """Noise that only adds keeps within a bound, but is not uniform within it."""
+    rng = np.random.default_rng(5)
+    queries = random_subsets(np.arange(40), 400, rng)
+    secret = rng.integers(0, 2, 40)
+    counts = queries.dot(secret.astype(np.float64))
+    transcript = Transcript.of(queries, Answers.to_all(counts + rng.integers(0, 3, 400)))
+    guess = AutoDecoder(rules=Rules(bound=2)).decode(transcript)
+    assert (guess.values == secret).all()
+    assert (guess.values == secret)[guess.proven].all()
+    assert not guess.implied.any()
+    assert guess.expected_right > 0.99
+
+
+def test_rules_that_the_answers_contradict_claim_nobody():
+    queries = random_subsets(np.arange(20), 100, np.random.default_rng(6))
+    values = np.random.default_rng(7).integers(0, 20, 100).astype(np.float64)
+    guess = AutoDecoder(rules=Rules(bound=1)).decode(Transcript.of(queries, Answers.to_all(values)))
+    assert not guess.claimed.any()
+
+
+def test_answers_that_say_nothing_are_found_out():
+    """Every answer is that to the question before: no confidence may come of that."""
+    rng = np.random.default_rng(8)
+    queries = random_subsets(np.arange(100), 400, rng)
+    secret = rng.integers(0, 2, 100)
+    counts = queries.dot(secret.astype(np.float64))
+    delayed = np.roll(counts, 1) + np.rint(rng.normal(0, 1, 400))
+    guess = AutoDecoder().decode(Transcript.of(queries, Answers.to_all(delayed)))
+    assert guess.probability is None
+    assert guess.expected_right is None
+    assert "answers" in guess.basis.misfit

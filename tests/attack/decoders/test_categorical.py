@@ -5,14 +5,18 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
+from countleak.attack.check import Check
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.categorical import Categorical, assumed_noise
 from countleak.attack.guess import Basis, Guess, names_from
-from countleak.attack.noise import UNKNOWN, Noise, Threshold, Values, log_released
+from countleak.attack.noise import UNKNOWN, Noise, Shape, Threshold, Values, log_released
+from countleak.attack.posterior.replicas import OFFSET
 from countleak.attack.posterior.sampling import Effort
 from countleak.attack.queries import Queries
 from countleak.attack.queries.subsets import Subsets, random_subsets
+from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit
 from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.people import STATUS_SHARES, generated_bank
@@ -68,13 +72,45 @@ def test_probabilities_equal_those_of_all_possibilities(shape_of_noise):
         for v, part in enumerate(parts.values()):
             left = part.values - part.queries.dot((at == v) * 1.0)
             whole = shape_of_noise == "clamped"
-            log += log_released(left, Values(np.array([sigma]), 0.0, 0.0), noise.shape, whole).sum()
+            log += log_released(left, Values(np.array([sigma]), 0.0, 0.0), noise, whole).sum()
         weights.append(log)
     weight = np.exp(np.array(weights) - max(weights))
     weight /= weight.sum()
     exact = np.array(
         [[weight[np.array(chosen)[:, j] == v].sum() for v in range(3)] for j in range(n)]
     )
+    assert np.abs(guess.probability - exact).max() < 0.03
+
+
+@pytest.mark.parametrize("way", ["sums of squares", "table"])
+def test_an_offset_per_value_leaves_the_probabilities_of_all_possibilities(way):
+    """Offsets are integrated out: that is Gaussian noise which the answers about a value share.
+
+    Through sums of squares an offset is as likely to be absent as to be there.
+    """
+    n, names, sigma, rng = 6, ("a", "b", "c"), 1.5, np.random.default_rng(5)
+    truth, parts = np.array([0, 1, 2, 0, 1, 0]), {}
+    for v, name in enumerate(names):
+        queries = random_subsets(np.arange(n), 4, rng)
+        values = np.round(queries.dot((truth == v) * 1.0) + v / 2 + rng.normal(0, sigma, 4))
+        parts[name] = Transcript.of(queries, Answers.to_all(values))
+    noise = Noise(sigma, UNKNOWN, wrong=1e-9 if way == "table" else 0.0)
+    rates = {"a": 0.5, "b": 0.3, "c": 0.2}
+    decoder = Categorical(noise, rates=rates, effort=Effort(4, 3, 200, 4000), seed=1)
+    guess = decoder.decode(together(parts))
+    alone, common = sigma**2 * np.eye(4), (OFFSET * sigma) ** 2 * np.ones((4, 4))
+    weights, chosen = [], np.array(list(product(range(3), repeat=n)))
+    for values in chosen:
+        log = np.log([rates[names[v]] for v in values]).sum()
+        for v, part in enumerate(parts.values()):
+            left = part.values - part.queries.dot((values == v) * 1.0)
+            there = multivariate_normal.logpdf(left, cov=alone + common)
+            none = multivariate_normal.logpdf(left, cov=alone)
+            log += there if way == "table" else np.logaddexp(there, none)
+        weights.append(log)
+    weight = np.exp(np.array(weights) - max(weights))
+    weight /= weight.sum()
+    exact = np.array([[weight[chosen[:, j] == v].sum() for v in range(3)] for j in range(n)])
     assert np.abs(guess.probability - exact).max() < 0.03
 
 
@@ -89,7 +125,7 @@ def test_together_is_better_than_one_by_one():
     truth, gains = BANK.columns["status"][:60], []
     for seed in range(4):
         parts = asked_about(60, 150, Gaussian(3.0), seed=seed)
-        guess = Categorical().decode(together(parts))
+        guess = Categorical(Noise()).decode(together(parts))
         apart = np.array([Bayes().decode(part).probability for part in parts.values()]).T
         gains.append(surprise(apart, truth) - surprise(guess.probability, truth))
         assert (guess.values == truth).mean() > 0.85
@@ -196,5 +232,91 @@ def test_an_offset_of_all_answers_is_found():
     transcript = together(asked_about(40, 300, Gaussian(2.0)))
     shifted = replace(transcript, values=transcript.values + 2.0)
     guess = Categorical(Noise(offset=UNKNOWN)).decode(shifted)
-    assert guess.basis.offset == pytest.approx(2.0, abs=0.5)
+    assert list(guess.basis.offset) == list(NAMES)
+    assert list(guess.basis.offset.values()) == pytest.approx([2.0] * 4, abs=0.5)
     assert (guess.values == BANK.columns["status"][:40]).mean() > 0.9
+
+
+def answered(values, secret, queries, released=None):
+    """Answers (k, m) about each of the values of a secret (n,) as one transcript."""
+    names = tuple(np.unique(secret).tolist())
+    return Transcript.of(queries, Answers.to_all(values.ravel(), released), names)
+
+
+def four_values(n, m, seed):
+    """A secret of n people, m queries, and the counts (4, m) of each value."""
+    rng = np.random.default_rng(seed)
+    secret = rng.choice(np.array(["a", "b", "c", "d"]), n, p=[0.1, 0.2, 0.3, 0.4])
+    queries = random_subsets(np.arange(n), m, rng)
+    counts = np.array([queries.dot((secret == name) * 1.0) for name in "abcd"])
+    return secret, queries, counts, rng
+
+
+def test_gross_errors_are_seen_and_do_little_harm():
+    secret, queries, counts, rng = four_values(50, 200, 1)
+    noise = np.rint(rng.normal(0, 3.0, counts.shape))
+    gross = (rng.random(counts.shape) < 0.05) * rng.choice([-50, 50], counts.shape)
+    clean = Categorical().decode(answered(counts + noise, secret, queries))
+    guess = Categorical().decode(answered(counts + noise + gross, secret, queries))
+    assert guess.basis.wrong_answers == pytest.approx(0.05, abs=0.025)
+    assert "grossly wrong" in guess.basis.picked_because
+    assert (guess.values == secret).mean() > (clean.values == secret).mean() - 0.1
+    # 50 people: three deviations of a mean of so many.
+    sure = guess.confidence
+    assert (
+        abs(guess.expected_right - (guess.values == secret).mean())
+        < 3 * np.sqrt((sure * (1 - sure)).sum()) / sure.size + 0.02
+    )
+
+
+def test_noise_and_offset_of_each_value_are_found():
+    secret, queries, counts, rng = four_values(40, 300, 2)
+    sigma, offset = np.array([[2.0], [6.0], [2.0], [6.0]]), np.array([[4.0], [0.0], [-3.0], [0.0]])
+    values = np.rint(counts + offset + sigma * rng.normal(size=counts.shape))
+    guess = Categorical().decode(answered(values, secret, queries))
+    assert guess.basis.sigma == pytest.approx(sigma.ravel(), rel=0.2)
+    assert list(guess.basis.offset.values()) == pytest.approx(offset.ravel(), abs=1.2)
+    assert "noise differs by value" in guess.basis.picked_because
+
+
+def test_exact_counts_imply_everyone_and_prove_them_where_that_is_stated():
+    secret, queries, counts, _ = four_values(60, 24, 3)
+    transcript = answered(counts, secret, queries)
+    guess = Categorical().decode(transcript)
+    assert (guess.values == secret).all()
+    assert guess.expected_right == 1.0
+    assert guess.implied.all() and not guess.proven.any()
+    assert guess.basis.assuming == "every answer is the exact count"
+    told = Categorical(rules=Rules(shape=Shape.EXACT)).decode(transcript)
+    assert told.proven.all()
+    assert (told.values == secret).all()
+
+
+def test_rounding_that_is_stated_proves_nobody_wrongly():
+    secret, queries, counts, _ = four_values(30, 80, 4)
+    transcript = answered(3 * np.rint(counts / 3), secret, queries)
+    rules = Rules(shape=Shape.EXACT, base=3)
+    guess = Categorical(rules=rules, time_limit=5.0).decode(transcript)
+    assert guess.proven.any()
+    assert (guess.values == secret)[guess.proven].all()
+    assert guess.probability.sum(axis=1) == pytest.approx(1.0)
+    # Proofs overrule samples, and no sample is a proof.
+    assert (guess.confidence[guess.proven] == 1).all()
+    assert (guess.confidence[~guess.proven] < 1).all()
+
+
+def test_answers_that_no_values_give_leave_nobody_claimed():
+    secret, queries, counts, _ = four_values(20, 30, 5)
+    counts[0, 0] += 1
+    guess = Categorical(rules=Rules(shape=Shape.EXACT)).decode(answered(counts, secret, queries))
+    assert not guess.claimed.any()
+    assert guess.probability is None
+
+
+def test_a_model_that_does_not_fit_is_less_sure_of_every_value():
+    probability = np.array([[0.9, 0.08, 0.02], [0.4, 0.3, 0.3]])
+    widened = Check(2.0, 0.1, {}).applied(probability)
+    assert widened.sum(axis=1) == pytest.approx(1.0)
+    odds = np.log(widened[:, :1] / widened)
+    assert odds == pytest.approx(np.log(probability[:, :1] / probability) / 2)
+    assert Check(1.1, 0.1, {}).applied(probability) is probability

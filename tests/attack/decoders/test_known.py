@@ -9,6 +9,7 @@ from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.decoders.known import Informed
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.decoders.rounding import Rounding
+from countleak.attack.noise import Noise, Shape
 from countleak.attack.programs import CappedDmt
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import id_array
@@ -49,7 +50,13 @@ def test_what_is_known_must_be_asked_about():
 
 @pytest.mark.parametrize(
     "decoder",
-    [Rounding(), LeastSquares(), Bayes(), AutoDecoder(), Bounded(12.0, prove=False)],
+    [
+        Rounding(),
+        LeastSquares(),
+        Bayes(),
+        AutoDecoder(),
+        Bounded(Noise(shape=Shape.UNIFORM, bound=12), time_limit=0.0),
+    ],
     ids=lambda d: type(d).__name__,
 )
 def test_one_single_known_person_is_enough(tmp_path, decoder):

@@ -21,7 +21,7 @@ def test_the_table_gives_the_likelihood_of_the_answers(family, whole):
     evidence = gather(Transcript.of(queries, Answers.to_all(told)), Noise(2.0))
     values = Values(np.array([2.0]), 0.0, 0.0)
     found = evidence.table(values).ravel()[evidence.cells(x)]
-    direct = log_released(told - queries.dot(x.astype(float)), values, Noise(2.0).shape, whole)[0]
+    direct = log_released(told - queries.dot(x.astype(float)), values, Noise(2.0), whole)[0]
     # Answers that are not whole are read to a sixteenth of a person.
     assert found == pytest.approx(direct, abs=1e-9 if whole else 0.1)
     assert found.sum() == pytest.approx(direct.sum(), abs=1e-6 if whole else 1.0)
@@ -47,3 +47,33 @@ def test_bad_evidence_is_refused():
     weights = Queries(np.arange(2), np.array([[2, 1]], np.int8), Subsets())
     with pytest.raises(InputError, match="weights -1, 0 and 1"):
         gather(Transcript.of(weights, Answers.to_all(np.ones(1))), Noise())
+
+
+@pytest.mark.parametrize("floor", [None, 1.0])
+def test_answers_about_each_value_have_their_own_offset_and_the_noise_of_their_group(floor):
+    rng = np.random.default_rng(4)
+    queries, names = random_subsets(np.arange(10), 30, rng), ("a", "b", "c")
+    value = rng.integers(0, 3, 10)
+    bits = (value == np.arange(3)[:, None]).astype(np.int64)
+    counts = np.concatenate([queries.dot(one.astype(float)) for one in bits])
+    told = np.maximum(np.rint(counts + rng.normal(0, 2, 90)), -np.inf if floor is None else floor)
+    released = rng.random(90) < 0.8
+    # The second value shares the noise of the first.
+    groups = np.repeat([0, 0, 1], 30)
+    noise = Noise((2.0, 5.0), groups=groups, floor=floor, threshold=Threshold())
+    transcript = Transcript.of(queries, Answers.to_all(told, released), names)
+    evidence = gather(transcript, noise)
+    values = Values(np.array([2.0, 5.0]), np.array([0.5, -1.0, 3.0]), 0.0)
+    found = evidence.table(values).ravel()[evidence.cells(bits.ravel())].sum()
+    direct = 0.0
+    for v in range(3):
+        about = transcript.about == v
+        # Each value by itself, its group being the only one.
+        alone = Values(values.sigma[[max(v - 1, 0)]], values.offsets[[v]], 0.0)
+        part = gather(
+            Transcript.of(queries, Answers.to_all(told[about], released[about])),
+            Noise((alone.sigma[0],), floor=floor, threshold=Threshold()),
+        )
+        direct += part.table(alone).ravel()[part.cells(bits[v])].sum()
+    assert (evidence.parts, evidence.group_of.tolist()) == (3, [0, 0, 1])
+    assert found == pytest.approx(direct)

@@ -7,6 +7,7 @@ import pytest
 
 from countleak.attack.noise import UNKNOWN, Noise, Shape, Threshold, Values
 from countleak.attack.posterior.evidence import gather
+from countleak.attack.posterior.fit import fit_secrets
 from countleak.attack.posterior.replicas import OFFSET
 from countleak.attack.posterior.sampling import Effort, Start, sample
 from countleak.attack.posterior.secret_draws import Bits
@@ -15,6 +16,7 @@ from countleak.attack.queries.signs import random_signs
 from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.targets.simulated import SimulatedDiffix
+from countleak.errors import InputError
 
 N = 8
 EFFORT = Effort(ladders=2, replicas=3, settle=100, keep=1500)
@@ -146,3 +148,81 @@ def test_an_offset_is_either_not_there_or_integrated_out(shift):
     assert found.probability == pytest.approx((weight @ ALL) / weight.sum(), abs=0.03)
     mean = np.exp(some - logs) * w * residual.sum(axis=1) / after
     assert found.values.offset == pytest.approx((weight @ mean) / weight.sum(), abs=0.15)
+
+
+def world(seed, n, m, sd):
+    """Secrets (n,) and a transcript of m random subsets with rounded Gaussian noise."""
+    rng = np.random.default_rng(seed)
+    secret = rng.integers(0, 2, n).astype(float)
+    queries = random_subsets(np.arange(n), m, rng)
+    answers = Answers.to_all(queries.dot(secret) + np.rint(rng.normal(0, sd, m)))
+    return secret, Transcript.of(queries, answers)
+
+
+@pytest.mark.parametrize(("m", "sd"), [(300, 2.0), (300, 0.5), (600, 4.0)])
+def test_many_people_are_not_claimed_beyond_what_is_right(m, sd):
+    claims, differences = [], []
+    for seed in range(3):
+        secret, transcript = world(seed, 600, m, sd)
+        found = fit_secrets(
+            transcript,
+            gather(transcript, Noise()),
+            np.random.default_rng(seed),
+            effort=Effort(6, 1, 60, 60),
+        )
+        sure = np.maximum(found.probability, 1 - found.probability)
+        right = (found.probability >= 0.5) == secret
+        differences.append(sure.mean() - right.mean())
+        claims.append(right[sure >= 0.95])
+    claimed = np.concatenate(claims)
+    assert claimed.sum() >= 0.95 * claimed.size - 3 * np.sqrt(0.05 * claimed.size)
+    assert np.mean(differences) < 0.02 + 3 * np.std(differences) / np.sqrt(3)
+
+
+def test_frozen_ladders_are_said_to_disagree_and_claim_less():
+    secret, transcript = world(0, 600, 300, 2.0)
+    evidence = gather(transcript, Noise())
+    start = Start(np.zeros(600, np.int64), Values(np.array([2.0]), 0.0, 0.0))
+    alone, together = (
+        sample(evidence, start, np.random.default_rng(1), effort=Effort(ladders, 1, 60, 60))
+        for ladders in (1, 6)
+    )
+    assert not together.settled and together.doubt.startswith("chains disagree")
+    assert together.disagreement > 0.1
+    surely = [np.abs(found.probability - 0.5) >= 0.49 for found in (alone, together)]
+    right = [((f.probability >= 0.5) == secret) for f in (alone, together)]
+    # One chain alone is sure of much that is wrong.
+    assert right[0][surely[0]].mean() < 0.95
+    assert surely[1].sum() < surely[0].sum() / 4
+
+
+def test_rounds_are_added_until_the_ladders_agree_and_replay():
+    _, transcript = world(2, 60, 50, 1.5)
+    evidence = gather(transcript, Noise())
+    start = Start(np.zeros(60, np.int64), Values(np.array([1.5]), 0.0, 0.0))
+    reports: list[tuple[int, int]] = []
+
+    def run(seconds):
+        reports.clear()
+        return sample(
+            evidence,
+            start,
+            np.random.default_rng(3),
+            effort=Effort(3, 4, 5, 5, seconds),
+            progress=lambda done, total: reports.append((done, total)),
+        )
+
+    short = run(0.0)
+    assert not short.settled and [done for done, _ in reports] == [5, 10, 15, 20, 25, 30, 30]
+    first = run(10.0)
+    done = [at for at, _ in reports]
+    assert done == sorted(done) and reports[-1][0] == reports[-1][1] > 100
+    assert first.settled and first.disagreement < short.disagreement
+    assert np.array_equal(first.probability, run(10.0).probability)
+
+
+def test_effort_must_be_some():
+    with pytest.raises(InputError, match="at least 1"):
+        Effort(ladders=0)
+    with pytest.raises(InputError, match="seconds"):
+        Effort(seconds=-1.0)

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
+from countleak.attack.guess import Basis, bits_from
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import digit_queries
 from countleak.attack.queries.signs import Signs, random_signs
 from countleak.attack.queries.subsets import Subsets, random_subsets
+from countleak.audit.people import People
 from countleak.errors import InputError, ShapeError
 
 IDS = np.arange(1000, 1021)
@@ -25,6 +27,15 @@ def test_counts_do_not_overflow_whatever_the_type_of_the_secret(kind):
     assert counts.tolist() == [600.0, 600.0]
     signs = Queries(ids, np.where(ids < 590, -1, 1).astype(np.int8)[None, :], Subsets())
     assert signs.dot(np.ones(600, kind)).tolist() == [-580.0]
+
+
+def test_bits_of_people_and_of_guesses_add_up_beyond_a_byte():
+    ids = np.arange(600)
+    everyone = Queries(ids, np.ones((1, 600), np.int8), Subsets())
+    truth = People(ids, {"sick": np.ones(600, np.int64)}).truth("sick = 1")
+    guess = bits_from(ids, np.ones(600), Basis(decoder="none"))
+    for bits in (truth, guess.values):
+        assert (everyone.matrix @ bits).tolist() == [600]
 
 
 def test_take_keeps_rows_parameters_and_sql_together():

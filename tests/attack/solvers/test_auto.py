@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.programs import Objective, Point, Problem, Solution, Status, certify
 from countleak.attack.solvers import auto
 from countleak.attack.solvers.auto import AutoSolver
@@ -92,7 +91,7 @@ def test_a_set_without_interior_has_no_centre_and_gets_a_vertex():
 def test_a_set_without_an_interior_to_speak_of_is_left_to_highs():
     """Cells of tables with bounded noise can pin nearly everyone."""
     world = Setting(80, 60, 4.0, 0.4, "cells").world(1)
-    problem = Bounded(4.0).problem(world.transcript)
+    problem = Problem(world.transcript.A, world.transcript.b, Objective.NONE, 4.0)
     solution = AutoSolver(point=Point.CENTRE).solve(problem)
     assert solution.status is Status.FEASIBLE
     assert solution.x is not None

@@ -1,14 +1,24 @@
 import json
 import sys
+from itertools import count
 
 import pytest
 
+from countleak.audit.budget import advice as advice_module
+from countleak.audit.budget import evolution
 from countleak.audit.budget.advice import ROUNDING, Limits, advise
-from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack, predict
-from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
+from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack
+from countleak.audit.budget.prediction import predict
+from countleak.audit.targets.simulated import (
+    Gaussian,
+    Laplace,
+    RoundedToBase,
+    SimulatedDiffix,
+    Uniform,
+)
 from countleak.errors import InputError
 
-BAYES = DECODERS[2]
+BAYES, BOUNDED = DECODERS[2:]
 
 
 def test_the_advice_holds_every_answer_as_its_own_function_gives_it():
@@ -35,7 +45,7 @@ def test_what_stays_within_the_limit_is_said_to():
 
 
 def test_rounded_counts_have_no_sigma_to_choose_no_epsilon_and_a_warning():
-    advice = advise(Attack(100, 60, RoundedToBase(5)), BAYES, Limits())
+    advice = advise(Attack(100, 60, RoundedToBase(5)), BOUNDED, Limits())
     assert advice.sigma == pytest.approx(2**0.5)
     assert advice.sigma_needed is advice.epsilon is advice.sigma_for_epsilon is None
     assert ROUNDING in advice.remarks
@@ -69,3 +79,36 @@ def test_bad_limits_are_refused():
         advise(attack, BAYES, Limits(delta=2.0))
     with pytest.raises(InputError, match="epsilon is 0"):
         advise(attack, BAYES, Limits(epsilon=0.0))
+
+
+def test_every_prediction_names_the_decoder_that_attains_it_or_none():
+    after = advise(Attack(100, 450, Uniform(6)), BOUNDED, Limits())
+    assert [row.decoder for row in after.rows] == ["lp", "ls", "bounded"]
+    near = advise(Attack(100, 300, Uniform(6)), BOUNDED, Limits())
+    assert [row.decoder for row in near.rows] == ["lp", "ls", None]
+    record = json.loads(json.dumps(near.record()))
+    assert record["decoder"] is record["within"] is None
+    assert record["meant"] == "bounded"
+    assert record["decoders"][2]["reaches"] == record["reaches"]
+    assert near.rows[1].accuracy - 0.02 <= record["reaches"] < record["accuracy"]
+    assert "no shipped decoder attains this" in record["why"]
+
+
+def test_figures_that_take_too_long_are_left_out_and_the_rest_stands(monkeypatch):
+    steps = []
+    attack = Attack(100, 300, Gaussian(4.0))
+    full = advise(attack, BAYES, Limits(), progress=lambda *at: steps.append(at))
+    assert steps[0] == (0, 11) and steps[-1] == (11, 11)
+    assert full.rounding_helps is False
+    # A clock of steps, which has run out when the prediction is made.
+    clock = count()
+    monkeypatch.setattr(evolution, "monotonic", lambda: next(clock))
+    predict(attack, BAYES)
+    steps_of_one = next(clock)
+    clock = count()
+    monkeypatch.setattr(advice_module, "monotonic", lambda: steps_of_one - 20.0)
+    late = advise(attack, BAYES, Limits(), time_limit=20.0)
+    assert late.prediction == full.prediction
+    assert late.queries_allowed is late.base_needed is late.rounding_helps is None
+    assert late.epsilon == full.epsilon
+    assert any("not all figures were found within 20 s" in each for each in late.remarks)

@@ -13,16 +13,19 @@ from countleak.audit.budget.evolution import (
     SIGNS,
     SUBSETS,
     Attack,
+    OutOfTime,
+    decoders_for,
+    fixed_point,
     genie_bound,
     large_n_limit,
-    predict,
     subsets_of,
 )
 from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, Uniform
 from countleak.errors import InputError, NoPrediction
 from tests.audit.budget import attacks
 
-LP, LS, BAYES = DECODERS
+LP, LS, BAYES, BOUNDED = DECODERS
+THREE = (LP, LS, BAYES)
 
 
 def noise_of(mechanism):
@@ -77,7 +80,7 @@ def simulate(attack, decoder, trials, seed=11):
 )
 def test_predictions_are_what_other_solvers_reach(attack, decoder, trials):
     accuracy, error = simulate(attack, decoder, trials)
-    assert predict(attack, decoder).accuracy == pytest.approx(accuracy, abs=0.01 + 3 * error)
+    assert fixed_point(attack, decoder).accuracy == pytest.approx(accuracy, abs=0.01 + 3 * error)
 
 
 @pytest.mark.parametrize("m", [200, 450])
@@ -89,9 +92,9 @@ def test_a_posterior_that_knows_a_hard_bound_is_what_message_passing_reaches(m):
         A, x, b = attacks.draw(rng, 300, m, 0.5, noise_of(attack.mechanism), SIGNS)
         right.append((attacks.messages(A, b, 12) == x).mean())
     error = np.std(right) / sqrt(12)
-    predicted = predict(attack, BAYES).accuracy
+    predicted = fixed_point(attack, BOUNDED).accuracy
     assert predicted == pytest.approx(np.mean(right), abs=0.01 + 3 * error)
-    assert predicted > predict(attack, LS).accuracy + 0.01
+    assert predicted > fixed_point(attack, LS).accuracy + 0.01
 
 
 @pytest.mark.parametrize(
@@ -100,8 +103,8 @@ def test_a_posterior_that_knows_a_hard_bound_is_what_message_passing_reaches(m):
 )
 def test_predictions_are_near_what_was_measured_of_full_decoders(m, lp, ls, bayes):
     attack = Attack(100, m, Gaussian(4.0))
-    for decoder, measured in zip(DECODERS, (lp, ls, bayes), strict=True):
-        assert predict(attack, decoder).accuracy == pytest.approx(measured, abs=0.015)
+    for decoder, measured in zip(THREE, (lp, ls, bayes), strict=True):
+        assert fixed_point(attack, decoder).accuracy == pytest.approx(measured, abs=0.015)
 
 
 def test_yardsticks_are_the_formulas():
@@ -124,37 +127,33 @@ def test_more_answers_help_more_noise_hinders_and_no_one_beats_the_genie(
 ):
     m = round(n * ratio)
     attack = Attack(n, m, Gaussian(sigma), prior, family)
-    for decoder in DECODERS:
-        here = predict(attack, decoder).accuracy
+    for decoder in THREE:
+        here = fixed_point(attack, decoder).accuracy
         # Rounding at 1/2 is not what is best for a skewed prior, so only the posterior's
         # accuracy is sure to move one way at every point.
         if decoder is BAYES or prior == 0.5:
-            more = predict(Attack(n, 2 * m, Gaussian(sigma), prior, family), decoder).accuracy
-            noisier = predict(Attack(n, m, Gaussian(2 * sigma), prior, family), decoder).accuracy
+            more = fixed_point(Attack(n, 2 * m, Gaussian(sigma), prior, family), decoder).accuracy
+            noisier = fixed_point(
+                Attack(n, m, Gaussian(2 * sigma), prior, family), decoder
+            ).accuracy
             assert noisier <= here + 1e-9
             assert here <= more + 1e-9
         assert here <= genie_bound(attack) + 1e-9
-    bayes = predict(attack, BAYES).accuracy
+    bayes = fixed_point(attack, BAYES).accuracy
     assert attack.baseline - 1e-9 <= bayes
 
 
 def test_the_secret_and_its_opposite_are_alike():
-    for decoder in DECODERS:
-        few = predict(Attack(100, 300, Gaussian(4.0), prior=0.2), decoder).accuracy
-        many = predict(Attack(100, 300, Gaussian(4.0), prior=0.8), decoder).accuracy
+    for decoder in THREE:
+        few = fixed_point(Attack(100, 300, Gaussian(4.0), prior=0.2), decoder).accuracy
+        many = fixed_point(Attack(100, 300, Gaussian(4.0), prior=0.8), decoder).accuracy
         assert few == pytest.approx(many, abs=1e-7)
-
-
-def test_advantage_runs_from_guessing_to_knowing():
-    found = predict(Attack(100, 300, Gaussian(4.0), prior=0.2), BAYES)
-    assert found.attack.baseline == 0.8
-    assert found.advantage == pytest.approx((found.accuracy - 0.8) / 0.2)
 
 
 def test_a_posterior_that_knows_a_hard_bound_gets_far_more_than_the_variance_gives():
     attack = Attack(100, 350, Uniform(7))
-    assert predict(attack, LS).accuracy < 0.9
-    assert predict(attack, BAYES).accuracy > 0.999
+    assert fixed_point(attack, LS).accuracy < 0.9
+    assert fixed_point(attack, BOUNDED).accuracy > 0.999
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_a_posterior_that_knows_a_hard_bound_gets_far_more_than_the_variance_giv
 )
 def test_where_the_recursion_has_no_solution_it_says_so(attack, decoder):
     with pytest.raises(NoPrediction, match=r"plan with more than half as many queries as people"):
-        predict(attack, decoder)
+        fixed_point(attack, decoder)
 
 
 def test_bad_attacks_are_refused():
@@ -187,7 +186,7 @@ def test_bad_attacks_are_refused():
         Attack(100, 300, RoundedToBase(20))
 
 
-@pytest.mark.parametrize("decoder", DECODERS, ids=lambda d: d.name)
+@pytest.mark.parametrize("decoder", THREE, ids=lambda d: d.name)
 @pytest.mark.parametrize(
     ("people", "queries", "mechanism", "prior", "family"),
     [
@@ -202,7 +201,7 @@ def test_the_ends_of_every_range_give_a_share_or_no_prediction(
     people, queries, mechanism, prior, family, decoder
 ):
     try:
-        accuracy = predict(Attack(people, queries, mechanism, prior, family), decoder).accuracy
+        accuracy = fixed_point(Attack(people, queries, mechanism, prior, family), decoder).accuracy
     except NoPrediction as error:
         assert "\n" not in str(error)
     else:
@@ -229,4 +228,20 @@ def test_what_the_closed_form_cannot_hold_is_refused(make, complaint):
 
 def test_an_error_of_too_many_values_has_no_prediction():
     with pytest.raises(NoPrediction, match="normal noise of the same variance"):
-        predict(Attack(100, 300, Uniform(10**9)), BAYES)
+        fixed_point(Attack(100, 300, Uniform(10**9)), BOUNDED)
+
+
+def test_decoders_are_those_that_know_the_noise():
+    assert [each.name for each in decoders_for(Gaussian(4.0))] == ["lp", "ls", "bayes"]
+    assert [each.name for each in decoders_for(Laplace(4.0))] == ["lp", "ls", "bayes"]
+    for bounded in (Uniform(6), RoundedToBase(5)):
+        assert [each.name for each in decoders_for(bounded)] == ["lp", "ls", "bounded"]
+        with pytest.raises(InputError, match="bayes is no decoder for noise with a hard bound"):
+            fixed_point(Attack(100, 300, bounded), BAYES)
+    with pytest.raises(InputError, match="predict one of lp, ls, bayes"):
+        fixed_point(Attack(100, 300, Gaussian(4.0)), BOUNDED)
+
+
+def test_a_prediction_that_takes_too_long_is_given_up():
+    with pytest.raises(OutOfTime, match="300 answers about 100 people take too long"):
+        fixed_point(Attack(100, 300, Gaussian(4.0)), BAYES, until=0.0)

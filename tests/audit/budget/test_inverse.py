@@ -2,7 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from countleak.audit.budget.evolution import DECODERS, SIGNS, Attack, genie_bound, predict
+from countleak.audit.budget.evolution import (
+    DECODERS,
+    SIGNS,
+    Attack,
+    OutOfTime,
+    genie_bound,
+)
 from countleak.audit.budget.inverse import (
     accuracy_at,
     base_needed,
@@ -12,10 +18,12 @@ from countleak.audit.budget.inverse import (
     sigma_for,
     sigma_needed,
 )
+from countleak.audit.budget.prediction import predict
 from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
 from countleak.errors import InputError, NoPrediction
 
-LP, LS, BAYES = DECODERS
+LP, LS, BAYES, BOUNDED = DECODERS
+THREE = (LP, LS, BAYES)
 ATTACKS = [
     Attack(100, 700, Gaussian(4.0)),
     Attack(100, 700, Laplace(4.0), prior=0.3),
@@ -24,7 +32,7 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize("decoder", DECODERS, ids=lambda d: d.name)
+@pytest.mark.parametrize("decoder", THREE, ids=lambda d: d.name)
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_the_fewest_queries_reach_the_target_and_one_less_does_not(attack, decoder):
     needed = queries_needed(attack, decoder, 0.95)
@@ -32,7 +40,7 @@ def test_the_fewest_queries_reach_the_target_and_one_less_does_not(attack, decod
     assert predict(replace(attack, queries=needed - 1), decoder).accuracy < 0.95
 
 
-@pytest.mark.parametrize("decoder", DECODERS, ids=lambda d: d.name)
+@pytest.mark.parametrize("decoder", THREE, ids=lambda d: d.name)
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_the_noise_needed_keeps_the_limit_and_hardly_less_breaks_it(attack, decoder):
     sigma = sigma_needed(attack, decoder, 0.2)
@@ -81,7 +89,7 @@ def test_a_base_that_stops_least_squares_does_not_stop_one_who_uses_the_bound():
     attack = Attack(1000, 2000, Gaussian(4.0))
     base = base_needed(attack, LP, 0.8)
     assert base is not None
-    assert predict(replace(attack, mechanism=RoundedToBase(base)), BAYES).advantage > 0.99
+    assert predict(replace(attack, mechanism=RoundedToBase(base)), BOUNDED).advantage > 0.99
     assert base_needed(attack, BAYES, 0.8) is None
 
 
@@ -96,3 +104,10 @@ def test_impossible_wishes_are_refused():
     # Nearly exact answers: what happens with few of them has no closed form.
     with pytest.raises(NoPrediction, match="queries or fewer"):
         queries_needed(Attack(1000, 1, Gaussian(0.5)), LP, 0.6)
+
+
+def test_searches_give_up_in_time():
+    attack = Attack(100, 300, Gaussian(4.0))
+    for search in (queries_needed, sigma_for, base_needed):
+        with pytest.raises(OutOfTime, match="take too long to predict"):
+            search(attack, BAYES, 0.6, until=0.0)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from countleak.attack.transcript import Answers
-from countleak.audit.targets import pool
-from countleak.audit.targets.pool import BATCH, Pace, RequestLimits, ask_all
-from countleak.errors import InputError, TargetError
+from countleak.audit.targets.pool import NO_COUNTS, Pace, Question, RequestLimits, ask_all
+from countleak.errors import InputError, NoCount, TargetError
 
-ASKED = [(position, f"{position}") for position in range(3 * BATCH)]
+ASKED = [Question(position, f"query {position}", f"{position}") for position in range(300)]
 
 
 class Echo:
@@ -45,7 +44,7 @@ def test_every_question_is_answered_once_over_any_number_of_connections(connecti
     assert np.array_equal(found.values[found.released], found.query[found.released])
     assert len(opened) == connections
     assert all(connection.closed for connection in opened)
-    assert max(map(len, batches)) <= BATCH
+    assert max(map(len, batches)) <= connections
 
 
 def heard_until(connection, fault):
@@ -75,12 +74,86 @@ def test_what_came_before_a_fault_or_ctrl_c_is_handed_over():
     assert found == list(range(len(found)))
 
 
-def test_a_connection_that_never_answers_is_given_up(monkeypatch):
-    monkeypatch.setattr(pool, "GRACE", 0.0)
+def test_a_connection_that_never_answers_is_left_behind_unclosed():
+    never, made = Event(), []
+
+    def connect():
+        made.append(Echo(5, never.wait))
+        return made[-1]
+
+    with pytest.raises(TargetError, match=r"no answer within 0\.1 seconds"):
+        list(ask_all(connect, ASKED, RequestLimits(2, seconds=0.1)))
+    # Closing it from another thread is what crashed.
+    assert sorted(each.closed for each in made) == [False, True]
+    never.set()
+
+
+def test_a_connection_that_is_never_made_is_given_up():
     never = Event()
     with pytest.raises(TargetError, match=r"no answer within 0\.1 seconds"):
-        list(ask_all(lambda: Echo(5, never.wait), ASKED, RequestLimits(seconds=0.1)))
+        list(ask_all(never.wait, ASKED, RequestLimits(seconds=0.1)))
     never.set()
+
+
+def test_the_next_question_waits_until_the_last_answer_is_taken():
+    asked = []
+
+    class Noted(Echo):
+        def ask(self, statement):
+            asked.append(statement)
+            return super().ask(statement)
+
+    taken = 0
+    for batch in ask_all(Noted, ASKED, RequestLimits(3)):
+        taken += len(batch)
+        # Each of three connections may have one in flight.
+        assert len(asked) <= taken + 2
+    assert taken == len(asked) == len(ASKED)
+
+
+def test_nothing_is_asked_unless_every_connection_stands():
+    asked, made = [], []
+
+    class Noted(Echo):
+        def ask(self, statement):
+            asked.append(statement)
+
+    def connect():
+        made.append(Noted())
+        if len(made) == 3:
+            raise TargetError("too many connections")
+        return made[-1]
+
+    with pytest.raises(TargetError, match="too many connections"):
+        list(ask_all(connect, ASKED, RequestLimits(3)))
+    assert not asked
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf"), 1e14, -1e10])
+def test_what_is_no_count_is_named_and_the_rest_is_asked(bad):
+    class Odd(Echo):
+        def ask(self, statement):
+            return bad if statement in ("17", "200") else super().ask(statement)
+
+    found = []
+    with pytest.raises(NoCount, match=r"query 17: the answer is .*, and 1 other") as caught:
+        for batch in ask_all(Odd, ASKED, RequestLimits(2)):
+            found += batch.query.tolist()
+    assert sorted(found) == [k for k in range(300) if k not in (17, 200)]
+    assert f"{bad:g}" in str(caught.value)
+
+
+def test_a_system_that_never_counts_is_not_asked_everything():
+    asked = []
+
+    class Never(Echo):
+        def ask(self, statement):
+            asked.append(statement)
+            raise NoCount("the answer is no single value")
+
+    with pytest.raises(NoCount, match=f"query 0: .* and {NO_COUNTS - 1} other answers"):
+        list(ask_all(Never, ASKED, RequestLimits()))
+    assert len(asked) == NO_COUNTS
 
 
 def test_the_pace_of_questions():

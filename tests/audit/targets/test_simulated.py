@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import id_array
 from countleak.attack.queries.signs import random_signs
-from countleak.attack.queries.subsets import random_subsets
+from countleak.attack.queries.subsets import Subsets, random_subsets
+from countleak.attack.rules import count_intervals
 from countleak.attack.secrets import Bit, Number
+from countleak.attack.transcript import Transcript
 from countleak.audit.people import People, generated_bank
 from countleak.audit.run import ask
 from countleak.audit.targets.simulated import (
@@ -42,6 +47,40 @@ def test_noise_has_mean_zero_and_the_stated_sd(mechanism, sd):
     # Five standard errors; the fourth moment of Laplace noise is 6, the largest here.
     assert abs(drawn.mean()) < 5 * sd / 200
     assert abs(drawn.std() / sd - 1) < 5 * np.sqrt(5) / 2 / 200
+
+
+KEEPING_RULES = st.one_of(
+    st.builds(SimulatedDiffix, st.floats(0.1, 9), st.booleans(), st.booleans(), st.booleans()),
+    st.builds(Gaussian, st.floats(0.1, 9)),
+    st.builds(Laplace, st.floats(0.1, 9)),
+    st.builds(Uniform, st.integers(1, 9)),
+    st.builds(RoundedToBase, st.integers(2, 12), st.booleans()),
+)
+
+
+@given(KEEPING_RULES, st.lists(st.integers(0, 40), min_size=1, max_size=60), st.integers(0, 99))
+def test_every_mechanism_keeps_to_its_own_rules(mechanism, counts, seed):
+    rules, counts = mechanism.rules, np.array(counts)
+    # Query i counts the first counts[i] of 40 people, all of whom have the secret.
+    queries = Queries(np.arange(40), (np.arange(40) < counts[:, None]).astype(np.int8), Subsets())
+    answers = mechanism.release(counts.astype(float), np.random.SeedSequence(seed))
+    transcript = Transcript.of(queries, answers)
+    rules.check(transcript)
+    intervals = count_intervals(transcript, rules.noise())
+    assert (intervals is None) == isinstance(mechanism, SimulatedDiffix | Gaussian | Laplace)
+    assert intervals is None or intervals.holds(np.ones(40, np.int8))
+    if rules.suppressed is None:
+        assert answers.released.all()
+    else:
+        assert not answers.released[counts < rules.suppressed.minimum].any()
+
+
+def test_the_bounds_that_mechanisms_state_are_reached():
+    """Otherwise a wider bound than the true one would pass for a rule kept."""
+    counts = np.arange(4000.0)
+    for mechanism in (Uniform(3), RoundedToBase(5), RoundedToBase(4), RoundedToBase(5, True)):
+        answers = mechanism.release(counts, np.random.SeedSequence(0))
+        assert np.abs(answers.values - counts).max() == mechanism.rules.noise().reach
 
 
 def test_whole_numbers_where_promised():

@@ -83,12 +83,38 @@ def test_bench_budget(bench):
     assert len(found["rows"]) == 2 * 42
 
 
+def test_bench_budget_with_the_decoders_named(bench):
+    words = ("budget", "--suite", "named", "--trials", 2, "--decoder", "ls")
+    found = bench(*words, "--json")
+    assert {row["decoder"] for row in found.json["rows"]} == {"ls"}
+    # Whatever the verdict, the exit code says it.
+    assert found.code == (found.json["failed"] > 0)
+    assert "no decoder 'x'; choose lp" in bench(*words[:-1], "x").err
+    assert "--within does not" in bench(*words, "--within", 0.1).err
+
+
 def test_bench_decoders(bench):
     found = bench("decoders", "--suite", "large", "--trials", 2, "--jobs", 1, "--json").json
     best = {row["decoder"]: row["accuracy"] for row in found["rows"] if row["m"] == 700}
     assert best["bayes"] >= 0.99 > best["lp"]
     assert "no suite 'x'; choose queries" in bench("decoders", "--suite", "x").err
     assert "pass --data" in bench("decoders", "--suite", "recorded").err
+
+
+def test_bench_honesty(bench):
+    words = ("honesty", "--only", "two-rates", "--trials", 2, "--jobs", 1)
+    found = bench(*words, "--json")
+    (row,) = found.json["rows"]
+    assert row["system"] == "two-rates" and row["worlds"] == 2
+    assert found.json["verdict"]["rows"] == 1
+    # Whatever the verdict, the exit code says it.
+    assert found.code == (1 if found.json["verdict"]["failures"] else 0)
+    shown = bench(*words, "--only", "households").out
+    assert "two-rates" in shown and "households" in shown
+    assert max(len(line) for line in shown.splitlines() if "households" in line) <= 120
+    assert "there is no system 'x'" in bench("honesty", "--only", "x").err
+    for bad in (("--only", ""), ("--trials", 1), ("--trials", "x"), ("--jobs", 0)):
+        assert bench("honesty", *bad).code == 2
 
 
 def test_bench_categories(run, tmp_path):
@@ -98,3 +124,14 @@ def test_bench_categories(run, tmp_path):
     assert all(0 < row["baseline"] < 1 for row in rows)
     assert rows[0]["gain"] == 0
     assert "queries per value" in (tmp_path / "values.svg").read_text()
+
+
+def test_bench_exact(bench, tmp_path):
+    words = ("exact", "--people", "14", "--trials", 2, "--jobs", 1, "--limit", 5)
+    found = bench(*words, "--picture", "exact.svg", "--json").json
+    assert found["time_limit"] == 5
+    assert found["rows"][0].keys() >= {"n", "m", "solved", "interval", "proven", "engines"}
+    assert [row["n"] for row in found["crossings"]] == [14]
+    assert "14 people" in (tmp_path / "exact.svg").read_text()
+    assert "wrong proofs" in bench(*words).out
+    assert "not a whole number" in bench("exact", "--people", "x").err

@@ -57,7 +57,7 @@ def test_all_attack_queries_are_answered_alike(loans, bank):
 def test_generated_questions_are_answered_alike(loans, engine):
     other = Engine(loans, engine.release, engine.salt)
     refused = 0
-    for text in generated_statements(500, seed=1):
+    for text in generated_statements(300, seed=1):
         try:
             expected = engine.ask(text)
         except Refused as reason:
@@ -72,7 +72,7 @@ def test_generated_questions_are_answered_alike(loans, engine):
 
 def test_several_rows_a_user_are_answered_alike(postgres, visits):
     names = list(visits.database.table.columns)
-    rows = visits.database.rows(f"SELECT {', '.join(names)} FROM visits")
+    rows = visits.database.rows(f"SELECT {', '.join(names)} FROM visits WHERE uid IS NOT NULL")
     columns = {
         name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)
     }

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 import psycopg
 import pytest
 
-from countleak.diffix.databases.postgres import connect
 from countleak.diffix.engine import Engine
-from countleak.diffix.releases import release_of
 from countleak.diffix.server.options import Limits, Listening
 from countleak.diffix.server.server import Server
 from countleak.diffix.server.session import Served
 from countleak.diffix.server.users import User, Users, Verifier, hash_token
-from tests.diffix.conftest import loans_engine, salt_number
+from tests.diffix.conftest import loans_engine
 from tests.diffix.databases.test_postgres import load, url
+from tests.diffix.server.loads import bank_columns, bank_on_postgres
 
 # The query of the paper.
 QUERY = (
@@ -108,7 +107,11 @@ def running(server: Server) -> Iterator[Running]:
 
 
 def served_bank(bank, limits=None, name="bank") -> Served:
-    return Served(name, [loans_engine(bank)], limits or Limits(), USERS.by_name)
+    return Served(name, bank_columns(bank), limits or Limits(), USERS.by_name)
+
+
+def served_on_postgres(address, limits=None, name="bank_pg") -> Served:
+    return Served(name, bank_on_postgres(address), limits or Limits(), USERS.by_name)
 
 
 def make_server(databases, limits=None, users=USERS, **listening) -> Server:
@@ -131,11 +134,9 @@ def postgres_loans(postgres, bank):
 @pytest.fixture(scope="session")
 def server(bank, postgres_loans):
     """A server with the database `bank` on DuckDB and `bank_pg`, the same, on PostgreSQL."""
-    with connect(postgres_loans, table="loans", user="client_id") as database:
-        engine = Engine(database, release_of("18.1"), salt_number(0))
-        over_postgres = Served("bank_pg", [engine], Limits(), USERS.by_name)
-        with running(make_server([served_bank(bank), over_postgres])) as found:
-            yield found
+    databases = [served_bank(bank), served_on_postgres(postgres_loans)]
+    with running(make_server(databases)) as found:
+        yield found
 
 
 @pytest.fixture(params=["bank", "bank_pg"])

@@ -8,12 +8,12 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from countleak.audit.people import generated_bank
+from countleak.audit.people import People, generated_bank
 from countleak.cli.serve import DEMO_SALT
 from countleak.diffix.databases.duck import Duck
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
-from countleak.diffix.salt import salt_file
+from countleak.diffix.salt import Salt, salt_file
 
 
 @contextmanager
@@ -46,7 +46,11 @@ def serving(folder: Path, *words: object, stop=signal.SIGTERM):
 
 def demo_engine(folder: Path) -> Engine:
     """The engine of the demo, in this process: the same people, the same salt."""
-    salt, people = salt_file(folder / DEMO_SALT), generated_bank(7)
+    return salted_engine(generated_bank(7), salt_file(folder / DEMO_SALT))
+
+
+def salted_engine(people: People, salt: Salt) -> Engine:
+    """An engine over these people, in this process."""
     columns = {people.id_column: people.ids, **people.columns}
     duck = Duck.of_columns(columns, salt, table="loans", user=people.id_column)
     return Engine(duck, release_of("18.1"), salt)

@@ -1,7 +1,5 @@
 """A file that declares databases of every kind; the command line's tests hold the refusals."""
 
-from contextlib import ExitStack
-
 import duckdb
 import httpx
 import psycopg
@@ -55,11 +53,10 @@ def found(tmp_path, monkeypatch, bank, postgres_loans):
     text = FILE.format(verifier=Verifier.of_password("a password"), token=token)
     (tmp_path / "serve.toml").write_text(text)
     monkeypatch.setenv("LEDGER_URL", postgres_loans)
-    with ExitStack() as stack:
-        server = from_file(stack, tmp_path / "serve.toml", {})
-        assert server.limits.seconds == 20
-        with running(server) as where:
-            yield where
+    server = from_file(tmp_path / "serve.toml", {})
+    assert server.limits.seconds == 20
+    with running(server) as where:
+        yield where
 
 
 def ask(found, database, sql, user="auditor"):

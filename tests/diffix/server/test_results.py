@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countleak.diffix.server.connection import write_value as write
 from countleak.diffix.server.errors import Failure
 from countleak.diffix.server.parameters import read_value as read
 from countleak.diffix.server.results import (
@@ -20,6 +19,7 @@ from countleak.diffix.server.results import (
     TEXT_FORMAT,
     TEXTS,
 )
+from countleak.diffix.server.results import write_value as write
 
 VALUES = [
     (True, BOOL),

@@ -1,6 +1,7 @@
 """Proof of who asks: SCRAM and nothing else on the wire, tokens over HTTP, and no secret logged."""
 
 import subprocess
+from collections import Counter
 
 import httpx
 import psycopg
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from pygwire import ConnectionPhase, messages
 from scramp import ScramClient
 
-from countleak.diffix.server.users import Verifier
+from countleak.diffix.server.users import User, Users, Verifier, hash_token, scram_salt
 from countleak.errors import InputError
 from tests.diffix.server.conftest import PASSWORD, QUERY, TOKEN, make_server, running, served_bank
 from tests.diffix.server.raw import error_of, raw
@@ -55,6 +56,34 @@ def test_an_unknown_user_is_challenged_like_any_other(server):
     assert challenges[0].split(",")[1:] == challenges[1].split(",")[1:]
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         server.connect(user="nobody", password=PASSWORD)
+
+
+def test_the_challenge_of_an_unknown_user_is_like_that_of_a_known_one():
+    known = {
+        "one": User("one", Verifier(b"s" * 16, b"k" * 32, b"k" * 32, 4096)),
+        "two": User("two", Verifier(b"s" * 16, b"k" * 32, b"k" * 32, 4096)),
+        "odd": User("odd", Verifier(b"s" * 24, b"k" * 32, b"k" * 32, 10_000)),
+        "token": User("token", tokens=(hash_token("x"),)),
+    }
+    users = Users(known, b"secret")
+    kinds = Counter()
+    for number in range(3000):
+        challenged = users.challenged(f"nobody {number}")
+        # The same in another process, which has the same secret.
+        assert challenged == Users(known, b"secret").challenged(f"nobody {number}")
+        kinds[len(challenged.salt), challenged.iterations] += 1
+    assert set(kinds) == {(16, 4096), (24, 10_000)}
+    # As often as among the known, within four standard errors.
+    assert abs(kinds[24, 10_000] / 3000 - 1 / 3) < 4 * (2 / 9 / 3000) ** 0.5
+    assert len(users.challenged("token").salt) in (16, 24)
+    assert Users({}).challenged("nobody").salt != Users({}).challenged("nobody").salt
+
+
+def test_a_password_has_the_same_salt_after_a_restart():
+    salts = [Verifier.of_password("x", scram_salt(b"secret", "me")).salt for _ in range(2)]
+    assert salts[0] == salts[1]
+    assert len(salts[0]) == len(Users({}).challenged("nobody").salt)
+    assert salts[0] != scram_salt(b"secret", "you")
 
 
 def test_a_user_sees_only_its_databases(server):
@@ -179,8 +208,6 @@ def test_tokens(server):
 
 
 def test_without_a_trusted_user_a_token_is_needed(bank):
-    from countleak.diffix.server.users import User, Users, hash_token
-
     users = Users({"guarded": User("guarded", None, (hash_token(TOKEN),))})
     with running(make_server([served_bank(bank)], users=users)) as found:
         assert httpx.get(f"{found.rest}/api/data_sources").status_code == 401

@@ -12,13 +12,17 @@ import psycopg
 import pytest
 from pygwire import ConnectionPhase, messages
 
-from countleak.diffix.databases.postgres import connect
-from countleak.diffix.engine import Engine
-from countleak.diffix.releases import release_of
-from countleak.diffix.server.options import Limits
-from countleak.diffix.server.session import Served
-from tests.diffix.conftest import salt_number
-from tests.diffix.server.conftest import PASSWORD, QUERY, USERS, make_server, running, served_bank
+from countleak.diffix.server.options import Limits, Listening
+from countleak.errors import InputError
+from tests.diffix.server.conftest import (
+    PASSWORD,
+    QUERY,
+    USERS,
+    make_server,
+    running,
+    served_bank,
+    served_on_postgres,
+)
 from tests.diffix.server.raw import error_of, raw
 
 COUNT = "SELECT count(*) FROM loans"
@@ -103,12 +107,9 @@ def strict(bank, postgres_loans):
         stall_seconds=0.3,
         queries_kept=3,
     )
-    with connect(postgres_loans, table="loans", user="client_id") as database:
-        engine = Engine(database, release_of("18.1"), salt_number(0))
-        over_postgres = Served("bank_pg", [engine], limits, USERS.by_name)
-        databases = [served_bank(bank, limits), over_postgres]
-        with running(make_server(databases, limits)) as found:
-            yield found
+    databases = [served_bank(bank, limits), served_on_postgres(postgres_loans, limits)]
+    with running(make_server(databases, limits)) as found:
+        yield found
 
 
 def test_an_answer_takes_no_longer_than_the_limit(strict, postgres_loans):
@@ -128,7 +129,8 @@ def test_a_query_that_is_too_long_is_refused(strict):
         assert connection.execute(COUNT).fetchone()[0] > 800
     given = {"query": {"statement": COUNT + " " * 300, "data_source_name": "bank"}}
     assert httpx.post(f"{strict.rest}/api/queries", json=given).status_code == 413
-    huge = httpx.post(f"{strict.rest}/api/queries", content=b" " * 5_000_000)
+    kind = {"content-type": "application/json"}
+    huge = httpx.post(f"{strict.rest}/api/queries", content=b" " * 5_000_000, headers=kind)
     assert huge.status_code == 413
 
 
@@ -202,9 +204,9 @@ def test_500_connections_at_once(server):
         for client in clients:
             client.sendall(startup)
         firsts = [client.recv(1) for client in clients]
-        # R begins a welcome, E an error.
-        assert firsts.count(b"R") == 200
-        assert firsts.count(b"E") == 300
+        # R begins a welcome, E an error; a user has 100 places of the 200.
+        assert firsts.count(b"R") == 100
+        assert firsts.count(b"E") == 400
     finally:
         for client in clients:
             client.close()
@@ -262,6 +264,7 @@ def make_certificate(folder):
         check=True,
         capture_output=True,
     )
+    paths[1].chmod(0o600)
     return paths
 
 
@@ -285,6 +288,31 @@ def test_https(secure, certificate):
     context = ssl.create_default_context(cafile=str(certificate[0]))
     url = secure.rest.replace("http:", "https:")
     assert httpx.get(f"{url}/api/health", verify=context).json()["status"] == "ok"
+
+
+def test_a_server_can_insist_on_tls(bank, certificate):
+    path, key = certificate
+    server = make_server([served_bank(bank)], certificate=path, key=key, require_tls=True)
+    with running(server) as found:
+        for user in ("analyst", "guarded", "nobody"):
+            with pytest.raises(psycopg.OperationalError, match="this server requires TLS"):
+                found.connect(user=user, password=PASSWORD, sslmode="disable")
+        with found.connect(user="guarded", password=PASSWORD, sslmode="require") as connection:
+            assert connection.execute(QUERY).fetchone()[0] > 1
+    with pytest.raises(InputError, match="require_tls is set, and there is no certificate"):
+        Listening(require_tls=True).check(USERS)
+
+
+def test_a_key_that_others_may_read_is_refused(certificate, tmp_path):
+    path, key = certificate
+    copy = tmp_path / "key.pem"
+    copy.write_bytes(key.read_bytes())
+    for mode in (0o640, 0o604, 0o660):
+        copy.chmod(mode)
+        with pytest.raises(InputError, match=f"others may read this key; run: chmod 600 {copy}"):
+            Listening(certificate=path, key=copy).tls()
+    copy.chmod(0o400)
+    assert Listening(certificate=path, key=copy).tls() is not None
 
 
 def test_nothing_is_taken_from_before_the_handshake(secure):

@@ -6,6 +6,9 @@ from countleak.attack.guess import Guess
 from countleak.attack.transcript import Transcript
 from countleak.lazy import lazy_names
 
+# Seconds that a decoder may take for proofs unless told.
+TIME_LIMIT = 30.0
+
 
 class Decoder(Protocol):
     """Anything that turns a transcript into a Guess."""

@@ -2,101 +2,155 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from countleak.attack.decoders import Decoder
+import numpy as np
+from numpy.typing import NDArray
+
+from countleak.attack.correlation import distinct
+from countleak.attack.decoders import TIME_LIMIT, Decoder
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.decoders.categorical import Categorical
-from countleak.attack.decoders.known import Informed
+from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.decoders.sums import Sums
-from countleak.attack.diagnosis import ENOUGH, Diagnosis, diagnose
-from countleak.attack.guess import Guess
-from countleak.attack.noise import UNKNOWN, Noise, Shape, Threshold
-from countleak.attack.queries import Queries
+from countleak.attack.diagnosis import diagnose, tells_noise
+from countleak.attack.exact import find_exact
+from countleak.attack.guess import Guess, Sampled
+from countleak.attack.law import fit_normal
+from countleak.attack.noise import Noise, Threshold
 from countleak.attack.queries.ids import Id
+from countleak.attack.readings import zeros_hidden
+from countleak.attack.rules import Rules, in_words, inferred_in_words
 from countleak.attack.secrets import Category, Number, Secret
 from countleak.attack.transcript import Transcript
+from countleak.progress import Progress, silent
 
-# A threshold's mean, this many SDs up: no suppressed count is larger.
-SURELY = 4.0
+# The paper's program fits clearly better if it leaves this share of the residuals, or less.
+CLEARLY = 0.9
 
 
 @dataclass(frozen=True)
 class AutoDecoder:
-    """Decode as the diagnosis of the answers advises; the guess says what was picked and why."""
+    """Decode as the diagnosis of the answers advises; the guess says what was picked and why.
+
+    What ``rules`` state of the system is used as it is. Proofs take ``time_limit`` seconds at most.
+    """
 
     prior: float | None = None
     known: Mapping[Id, int] = field(default_factory=dict)
-    prove: bool = True
+    rules: Rules = field(default_factory=Rules)
+    time_limit: float = TIME_LIMIT
     seed: int = 0
+    progress: Progress = field(default=silent, repr=False)
 
     def decode(self, transcript: Transcript) -> Guess:
         """Diagnose, pick, decode."""
-        decoder, why = self.pick(transcript)
-        guess = self._informed(decoder).decode(transcript)
-        if not guess.claimed.any() and isinstance(decoder, Bounded):
+        self.rules.check(transcript)
+        # What a system repeats of itself says nothing new.
+        asked = zeros_hidden(transcript, self.rules)
+        transcript = distinct(asked, self.rules.sticky)
+        decoder, why = self.pick(asked)
+        guess = decoder.decode(transcript)
+        if not guess.claimed.any() and isinstance(decoder, Bounded) and not decoder.stated:
             # The bound was read off the answers; where it allows nothing it was misread.
-            why = "the noise looked bounded, but no bits keep to the bound"
-            guess = self._informed(self._plain()).decode(transcript)
-        return replace(guess, basis=replace(guess.basis, picked_because=why))
+            why = f"{why}, it seemed, but no bits keep to that"
+            decoder = self._bayes(Noise(threshold=_default_threshold(transcript)))
+            guess = decoder.decode(transcript)
+        if guess.basis.misfit:
+            guess = _without_a_model(transcript, guess)
+        limits = self.rules.limits()
+        if limits is not None and self.rules.shape is None and self.time_limit:
+            # A bound was stated without a law: it proves people, whatever the law was read as.
+            proofs = Bounded(limits, True, self.time_limit, progress=self.progress, seed=self.seed)
+            guess = proofs.applied(transcript, guess)
+        return self._labelled(guess, decoder.noise, why)
 
-    def pick(self, transcript: Transcript) -> tuple[Decoder, str]:
+    def _labelled(self, guess: Guess, noise: Noise, why: str) -> Guess:
+        """The guess with what it rests on: what was stated, and what of ``noise`` was inferred."""
+        sizes = guess.basis.sigma if isinstance(guess.basis, Sampled) else ()
+        size = sum(sizes) / len(sizes) if sizes else None
+        inferred = inferred_in_words(noise, self.rules, size)
+        basis = replace(guess.basis, picked_because=why, stated=self.rules.words, inferred=inferred)
+        return replace(guess, basis=basis)
+
+    def pick(self, transcript: Transcript) -> tuple[Bounded | Bayes, str]:
         """The decoder for these answers, and the reason in words."""
-        released = transcript.released
-        if released.sum() < ENOUGH * transcript.ids.size:
-            some = None if released.all() else Threshold()
-            return self._plain(threshold=some), "too few answers to diagnose the noise"
-        return self._advised(transcript.queries, diagnose(transcript, seed=self.seed))
+        kept = distinct(transcript, self.rules.sticky)
+        exact = None
+        if not self.known:
+            exact = find_exact(kept, self.rules, self.time_limit, self.seed, self.progress)
+        if exact is not None:
+            decoder, why = self._bounded(exact[0])
+            return replace(decoder, solution=exact[1]), why
+        stated = self.rules.noise()
+        if stated.reach is not None and (kept.released.all() or self.rules.suppressed is not None):
+            # All that bounds the counts is stated: there is nothing to diagnose.
+            return self._bounded(stated)
+        if not tells_noise(kept):
+            return self._with_few(kept)
+        diagnosis = diagnose(transcript, self.rules, seed=self.seed)
+        if diagnosis.noise.reach is not None:
+            return self._bounded(diagnosis.noise)
+        bayes = self._bayes(diagnosis.noise)
+        return replace(bayes, starts=diagnosis.starts), "; ".join(diagnosis.reasons)
 
-    def _advised(self, queries: Queries, diagnosis: Diagnosis) -> tuple[Decoder, str]:
-        if diagnosis.bound is not None:
-            limit = diagnosis.threshold
-            most = None if limit is None else max(limit.minimum, limit.mean + SURELY * limit.sd)
-            law = f"rounding to {diagnosis.base}" if diagnosis.base else "uniform noise"
-            return (
-                Bounded(diagnosis.bound, most, prove=self.prove),
-                f"{law}: no answer is further than {diagnosis.bound:g} from its count",
-            )
-        groups = None if diagnosis.by is None else queries.groups_by(diagnosis.by)
-        # Where all is Gaussian the sampler weighs by itself whether there is an offset.
-        plain = not diagnosis.wrong and diagnosis.threshold is None and diagnosis.floor is None
-        may_be_off = diagnosis.has_offset or (plain and diagnosis.shape is Shape.GAUSSIAN)
-        noise = Noise(
-            UNKNOWN,
-            UNKNOWN if may_be_off else 0.0,
-            UNKNOWN if diagnosis.wrong else 0.0,
-            groups,
-            diagnosis.shape,
-            diagnosis.floor,
-            diagnosis.threshold,
-        )
-        decoder = Bayes(noise, self.prior, seed=self.seed, starts=diagnosis.starts)
-        return decoder, "; ".join(_reasons(diagnosis))
+    def _with_few(self, transcript: Transcript) -> tuple[Bounded | Bayes, str]:
+        """The decoder where answers are too few to diagnose the noise."""
+        noise = self.rules.limits() or self.rules.noise()
+        if noise.threshold is None and not transcript.released.all():
+            reading = fit_normal(transcript, self.rules, np.random.default_rng([self.seed, 6]))
+            noise = replace(noise, threshold=reading.noise.threshold)
+        if noise.reach is not None:
+            return self._bounded(noise)
+        if self.rules.shape is not None:
+            return self._bayes(noise), f"{noise.shape.value} noise, as stated"
+        return self._bayes(noise), "too few answers to diagnose the noise: taken for normal"
 
-    def _informed(self, decoder: Decoder) -> Decoder:
-        return Informed(decoder, self.known) if self.known else decoder
+    def _bounded(self, noise: Noise) -> tuple[Bounded, str]:
+        stated = self.rules.state(noise)
+        why = f"{in_words(noise)}, {'as stated' if stated else 'by the answers'}"
+        decoder = Bounded(
+            noise, stated, self.time_limit, self.prior, self.known, self.seed,
+            progress=self.progress,
+        )  # fmt: skip
+        return decoder, why
 
-    def _plain(self, threshold: Threshold | None = None) -> Bayes:
-        return Bayes(Noise(threshold=threshold), self.prior, seed=self.seed)
+    def _bayes(self, noise: Noise) -> Bayes:
+        return Bayes(noise, self.prior, self.known, seed=self.seed, progress=self.progress)
 
 
-def decoder_for(secret: Secret, seed: int = 0) -> Decoder:
-    """The decoder to use for a secret where nobody names one."""
+def decoder_for(
+    secret: Secret,
+    seed: int = 0,
+    rules: Rules | None = None,
+    *,
+    time_limit: float = TIME_LIMIT,
+    progress: Progress = silent,
+) -> Decoder:
+    """The decoder to use for a secret where nobody names one; ``rules`` it cannot use raise."""
+    rules = rules or Rules()
     if isinstance(secret, Category):
-        return Categorical(seed=seed)
-    return Sums() if isinstance(secret, Number) else AutoDecoder(seed=seed)
+        return Categorical(rules=rules, time_limit=time_limit, seed=seed, progress=progress)
+    if isinstance(secret, Number):
+        rules.require_only("a number", ("sigma",))
+        return Sums(sigma=rules.sigma)
+    return AutoDecoder(rules=rules, time_limit=time_limit, seed=seed, progress=progress)
 
 
-def _reasons(diagnosis: Diagnosis) -> list[str]:
-    """What of a diagnosis decided how to decode, in words."""
-    reasons = [f"{diagnosis.shape.value} noise of SD {diagnosis.sigma:.2f}"]
-    if diagnosis.by is not None:
-        odd = ", ".join(f"{group.value:g}" for group in diagnosis.odd)
-        reasons.append(f"noise differs by {diagnosis.by}" + (f" (odd: {odd})" if odd else ""))
-    if diagnosis.wrong:
-        reasons.append(f"{diagnosis.wrong:.1%} of the answers grossly wrong")
-    if diagnosis.has_offset:
-        reasons.append(f"all answers off by {diagnosis.offset:+.2f}")
-    if diagnosis.threshold is not None:
-        reasons.append(f"counts below about {diagnosis.threshold.mean:g} suppressed")
-    return reasons
+def _without_a_model(transcript: Transcript, guess: Guess) -> Guess:
+    """The guess of the paper's program, which knows of no noise, if it clearly fits better."""
+    if not transcript.b.size:
+        return guess
+    program = Rounding().decode(transcript)
+
+    def left(values: NDArray[Any]) -> float:
+        return float(np.abs(transcript.b - transcript.A @ values.astype(np.float64)).sum())
+
+    if not program.claimed.all() or left(program.values) > CLEARLY * left(guess.values):
+        return guess
+    return replace(program, margin=None, basis=replace(program.basis, misfit=guess.basis.misfit))
+
+
+def _default_threshold(transcript: Transcript) -> Threshold | None:
+    return None if transcript.released.all() else Threshold()

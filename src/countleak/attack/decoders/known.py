@@ -94,5 +94,6 @@ def _restored(
         replace(guess.basis, known=int(known.sum())),
         margin=None if guess.margin is None else spread(guess.margin, 1.0),
         probability=None if guess.probability is None else with_bits(guess.probability),
-        proven=spread(guess.proven, True),
+        # Who is known beforehand is not given away by the answers.
+        forced=spread(guess.forced, False),
     )

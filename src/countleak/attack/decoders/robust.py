@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.guess import Guess
-from countleak.attack.noise import UNKNOWN, Noise, Shape, Threshold
+from countleak.attack.noise import UNKNOWN, Noise, Shape, Suppression
 from countleak.attack.posterior.sampling import Effort
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import Id
 from countleak.attack.transcript import Transcript
+from countleak.progress import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,12 @@ class Robust:
     by: str | None = None
     shape: Shape = Shape.GAUSSIAN
     floor: float | None = None
-    threshold: Threshold | None = None
+    threshold: Suppression | None = None
     prior: float | None = None
     known: Mapping[Id, int] = field(default_factory=dict)
     effort: Effort | None = None
     seed: int = 0
+    progress: Progress = field(default=silent, repr=False, compare=False)
 
     def decode(self, transcript: Transcript) -> Guess:
         """Sample, and guess the likelier value of everyone."""
@@ -40,7 +42,22 @@ class Robust:
     def bayes(self, queries: Queries) -> Bayes:
         """The Bayesian decoder of these assumptions, for these queries."""
         groups = None if self.by is None else queries.groups_by(self.by)
-        noise = Noise(UNKNOWN, UNKNOWN, UNKNOWN, groups, self.shape, self.floor, self.threshold)
+        noise = Noise(
+            UNKNOWN,
+            UNKNOWN,
+            UNKNOWN,
+            groups,
+            self.shape,
+            self.floor,
+            threshold=self.threshold,
+        )
         return Bayes(
-            noise, self.prior, self.known, self.effort, self.seed, name="robust", groups=self.by
+            noise,
+            self.prior,
+            self.known,
+            self.effort,
+            self.seed,
+            name="robust",
+            groups=self.by,
+            progress=self.progress,
         )

@@ -6,7 +6,8 @@ The numbers v of n people are spread around a mean, and the answers are their su
 
 mu, tau and sigma make the answers likeliest (empirical Bayes, over the singular values of A); the
 estimate is then the box's least squares of |b - Av|^2/sigma^2 + |v - mu|^2/tau^2, rescaled so that
-[low, high] is [0, 1]. The second term is what keeps it sane with fewer answers than people.
+[low, high] is [0, 1]. The second term is what keeps it sane with fewer answers than people. Sums
+that are repeated, grossly wrong, off by a constant or with noise in common are dealt with before.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from countleak.attack.correlation import distinct
 from countleak.attack.decoders.known import known_values
+from countleak.attack.decoders.sum_noise import Sound, Spread, make_sound
 from countleak.attack.diagnosis import ENOUGH
 from countleak.attack.guess import Guess, Intervals, Summed
 from countleak.attack.noise import check_sigma
@@ -62,6 +65,8 @@ class Sums:
             return self._decode(transcript)
 
     def _decode(self, transcript: Transcript) -> Guess:
+        # What a system repeats of itself says nothing new.
+        transcript = distinct(transcript)
         problem = Dmt().problem(transcript)
         A, b = problem.A.astype(np.float64), problem.b
         people, numbers = known_values(transcript.ids, self.known, np.float64)
@@ -73,11 +78,14 @@ class Sums:
                 f"{b.size} sums about {free.sum()} people do not tell noise from numbers; give "
                 f"sigma, or ask at least {int(ENOUGH * free.sum()) + 1}"
             )
-        left = b - A[:, people] @ numbers[people]
-        spread = fit_spread(A[:, free], left, self.sigma)
+        sums = Sound(A[:, free], b - A[:, people] @ numbers[people])
+        if b.size >= ENOUGH * free.sum():
+            answered = transcript.where(transcript.released).queries
+            sums = make_sound(answered, sums.A, sums.b, self._fit)
+        spread = self._fit(sums.A, sums.b)
         low, high = self._bounds(spread)
         values, error = numbers.copy(), np.zeros(numbers.size)
-        values[free] = _within(A[:, free], left, spread, low, high)
+        values[free] = _within(sums.A, sums.b, spread, low, high)
         error[free] = spread.error
         reach = float(ndtri(0.5 + self.level / 2)) * error
         intervals = Intervals(
@@ -94,43 +102,27 @@ class Sums:
             mean=spread.mean,
             sd=spread.sd,
             bounds=(low, high),
+            offset=sums.offset or None,
+            wrong_answers=sums.wrong or None,
         )
         claimed = np.ones(values.size, np.bool_)
         return Guess(transcript.ids, values, claimed, basis, intervals=intervals)
 
-    def _bounds(self, spread: "Spread") -> tuple[float, float]:
-        low = self.low if self.low is not None else spread.lowest
-        high = self.high if self.high is not None else spread.highest
+    def _fit(self, A: NDArray[np.float64], b: NDArray[np.float64]) -> Spread:
+        return fit_spread(A, b, self.sigma)
+
+    def _bounds(self, spread: Spread) -> tuple[float, float]:
+        # Hardly anyone is beyond these.
+        lowest = float((spread.estimate - BEYOND * spread.error).min())
+        highest = float((spread.estimate + BEYOND * spread.error).max())
+        low = self.low if self.low is not None else lowest
+        high = self.high if self.high is not None else highest
         if not low < high:
             raise InputError(
-                f"the answers put everyone between {spread.lowest:g} and {spread.highest:g}, "
-                "outside the bounds; check them"
+                f"the answers put everyone between {lowest:g} and {highest:g}, outside the bounds; "
+                "check them"
             )
         return low, high
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """Numbers around ``mean`` with ``sd``, seen through noise of ``sigma``.
-
-    ``estimate`` (n,) and ``error`` (n,) are everyone's posterior mean and SD without any bounds.
-    """
-
-    mean: float
-    sd: float
-    sigma: float
-    estimate: NDArray[np.float64]
-    error: NDArray[np.float64]
-
-    @property
-    def lowest(self) -> float:
-        """A bound that hardly anyone falls below."""
-        return float((self.estimate - BEYOND * self.error).min())
-
-    @property
-    def highest(self) -> float:
-        """A bound that hardly anyone exceeds."""
-        return float((self.estimate + BEYOND * self.error).max())
 
 
 def fit_spread(

@@ -1,14 +1,23 @@
 """The sampler's state where all noise is Gaussian: answers enter through sums of squares alone.
 
 A round then costs n steps and n for every bit that changes, however many answers there are.
-Rounding to whole people adds 1/12 to the variance, which the estimate of sigma contains.
+Rounding to whole people adds 1/12 to the variance, which the estimate of sigma contains. Answers
+whose noise is correlated are whitened first. Errors u per person, N(0, tau^2), are integrated out
+while bits are drawn: with W = A'D^-1 A, D the variances of the noise proper,
+
+    A'C^-1 = (I + tau^2 W)^-1 A'D^-1,    r'C^-1 r = r'D^-1 r - tau^2 q'(I + tau^2 W)^-1 q
+
+where C = D + tau^2 A A' and q = A'D^-1 r (Woodbury); the eigenvectors of W make it cheap.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from countleak.attack.noise import UNKNOWN, Noise, Values
 from countleak.attack.posterior.evidence import Evidence
@@ -17,14 +26,21 @@ from countleak.attack.posterior.secret_draws import Kind
 
 # Proposals are cheap here, so more of them make a round.
 EXCHANGES = 4
+# What an error per person may be, in people: most likely none.
+PER_PERSON = np.concatenate([[0.0], np.geomspace(0.03, 2.0, 20)])
+LOG_PRIOR = np.log(np.concatenate([[0.9], np.full(20, 0.1 / 20)]))
+
+Eigen = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """Sums over the answers of each group g: A'A (g, k, n, n), A'b, A'1 (g, kn), of b and b^2.
+    """Sums over the answers of each group g.
+
+    They are A'A (g, k, n, n), A'b and A'1 (g, kn), 1'b and 1'1 (g, k), and b'b (g,).
 
     The bits are in k blocks of n that no answer has in common; ``count`` (g,) is how many answers
-    a group has.
+    a group has. A, b and 1 are whitened where noise is correlated.
     """
 
     noise: Noise
@@ -33,6 +49,7 @@ class Gram:
     with_b: NDArray[np.float64]
     with_one: NDArray[np.float64]
     b: NDArray[np.float64]
+    ones: NDArray[np.float64]
     squares: NDArray[np.float64]
     count: NDArray[np.float64]
 
@@ -40,38 +57,147 @@ class Gram:
     def of(cls, evidence: Evidence, blocks: int) -> Self:
         """The sums of evidence that is Gaussian throughout."""
         groups = evidence.noise.group_count
-        group, part = np.divmod(evidence.line, evidence.fractions)
-        b = evidence.said + part / evidence.fractions
+        source, fraction = np.divmod(evidence.line, evidence.fractions)
+        group, block = evidence.group_of[source], evidence.part_of[source]
+        # Groups differ in the size of their noise and are taken to have none in common.
+        factors = [
+            np.linalg.cholesky(np.where(at[:, None] == at, matrix, 0.0))
+            for matrix, at in zip(
+                evidence.correlations, _split(group, evidence.correlations), strict=True
+            )
+        ]
+        b = _whitened((evidence.said + fraction / evidence.fractions)[:, None], factors)[:, 0]
+        one = _whitened(np.ones((b.size, 1)), factors)[:, 0]
         inside = [group == g for g in range(groups)]
         size = evidence.n // blocks
         products = np.empty((groups, blocks, size, size))
         with_b, with_one = np.empty((2, groups, blocks, size))
+        b_of, ones_of = np.zeros((2, groups, blocks))
         for v in range(blocks):
-            A = evidence.block(v, size)
+            A = _whitened(evidence.block(v, size), factors)
             for g, at in enumerate(inside):
                 products[g, v] = A[at].T @ A[at]
-                with_b[g, v], with_one[g, v] = b[at] @ A[at], A[at].sum(axis=0)
+                with_b[g, v], with_one[g, v] = b[at] @ A[at], one[at] @ A[at]
+                own = one[at & (block == v)]
+                b_of[g, v], ones_of[g, v] = own @ b[at & (block == v)], own @ own
         return cls(
             evidence.noise,
             evidence.n,
             products,
             with_b.reshape(groups, -1),
             with_one.reshape(groups, -1),
-            np.array([b[at].sum() for at in inside]),
-            np.array([(b[at] ** 2).sum() for at in inside]),
+            b_of,
+            ones_of,
+            np.array([b[at] @ b[at] for at in inside]),
             np.array([float(at.sum()) for at in inside]),
         )
 
-    def misfit(self, x: NDArray[np.float64], offset: float) -> NDArray[np.float64]:
-        """Squared residuals (g,) by group, at bits x (n,)."""
-        counted = self.with_one @ x
+    def misfit(self, x: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Squared residuals (g,) by group, at bits x (kn,) and offsets (k,) of the blocks."""
         return np.asarray(
             self.squares
             - 2 * self.with_b @ x
             + (_blockwise(self.products, x) @ x)
-            - 2 * offset * (self.b - counted)
-            + offset**2 * self.count
+            - 2 * (self.b @ offsets - self.with_one @ (self.to_bits(offsets) * x))
+            + self.ones @ offsets**2
         )
+
+    def to_bits(self, of_blocks: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What blocks (k,) have, for each of their bits (kn,)."""
+        return np.repeat(of_blocks, self.n // of_blocks.size)
+
+    def weighed(self, weight: NDArray[np.float64], per_person: float) -> "Weighed":
+        """The sums over all groups, each of ``weight`` (g,), under errors of SD ``per_person``."""
+        W = np.tensordot(weight, self.products, 1)
+
+        def decompose() -> Eigen:
+            if weight.size > 1:
+                return _eigen(W)
+            values, vectors = self._of_one_group
+            return weight[0] * values, vectors
+
+        plain = Weighed(
+            W,
+            weight @ self.with_b,
+            weight @ self.with_one,
+            weight @ self.b,
+            weight @ self.ones,
+            decompose,
+        )
+        return plain.under(per_person) if per_person else plain
+
+    @cached_property
+    def _of_one_group(self) -> Eigen:
+        return _eigen(self.products[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """A'C^-1 A (k, n, n), A'C^-1 b, A'C^-1 1 (kn,), 1'C^-1 b and 1'C^-1 1 (k,).
+
+    ``decompose`` gives eigenvalues (k, n) and eigenvectors (k, n, n) of W; most rounds need none.
+    """
+
+    G: NDArray[np.float64]
+    with_b: NDArray[np.float64]
+    with_one: NDArray[np.float64]
+    b: NDArray[np.float64]
+    ones: NDArray[np.float64]
+    decompose: Callable[[], Eigen]
+
+    @cached_property
+    def eigen(self) -> Eigen:
+        """Eigenvalues and eigenvectors of W."""
+        return self.decompose()
+
+    def under(self, per_person: float) -> "Weighed":
+        """The same under errors of SD ``per_person``, where these sums know of none."""
+        w, V = self.eigen
+        shrink = 1 / (1 + per_person**2 * w)
+        towards_b, towards_one = self.turned(self.with_b), self.turned(self.with_one)
+        return replace(
+            self,
+            G=(V * (w * shrink)[:, None, :]) @ V.transpose(0, 2, 1),
+            with_b=self.turned_back(shrink * towards_b),
+            with_one=self.turned_back(shrink * towards_one),
+            b=self.b - per_person**2 * (towards_b * shrink * towards_one).sum(axis=1),
+            ones=self.ones - per_person**2 * (towards_one**2 * shrink).sum(axis=1),
+            decompose=lambda: (w, V),
+        )
+
+    def turned(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A vector (kn,) in the coordinates (k, n) of the eigenvectors."""
+        w, V = self.eigen
+        return np.asarray((vector.reshape(w.shape[0], 1, -1) @ V)[:, 0])
+
+    def turned_back(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The vector (kn,) of coordinates (k, n)."""
+        return np.asarray((self.eigen[1] @ coordinates[:, :, None]).ravel())
+
+
+def _eigen(W: NDArray[np.float64]) -> Eigen:
+    values, vectors = np.linalg.eigh(W)
+    return np.maximum(values, 0.0), vectors
+
+
+def _split(
+    values: NDArray[np.int64], matrices: Sequence[NDArray[np.float64]]
+) -> list[NDArray[np.int64]]:
+    """Values (p,) of all pieces by the matrix that they belong to."""
+    ends = np.cumsum([len(matrix) for matrix in matrices])
+    return np.split(values, ends[:-1]) if matrices else []
+
+
+def _whitened(
+    columns: NDArray[np.float64], factors: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Columns (p, c) with L^-1 applied, for Cholesky factors L of pieces in turn."""
+    if not factors:
+        return columns
+    parts = np.split(columns, np.cumsum([len(L) for L in factors])[:-1])
+    return np.concatenate(
+        [solve_triangular(L, part, lower=True) for L, part in zip(factors, parts, strict=True)]
+    )
 
 
 def _blockwise(products: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -95,7 +221,7 @@ class GramReplica:
         self.gram, self.x, self.free, self.values = gram, x, ~known, values
         self.kind, self.rates = kind, kind.first_rates()
         self.rounds, self.beta, self.likelihood = 0, 0.0, 0.0
-        self.has_offset = self.turned = False
+        self.has_offset, self.turned = np.zeros(kind.blocks, np.bool_), False
 
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
         """One round, as ``Replica`` says."""
@@ -105,10 +231,14 @@ class GramReplica:
         self.kind.gram_sweep(self.x, self.free, self.c, self.G, self.rates, rng, exchanges, total)
         bits = self.x.astype(np.float64)
         if self.gram.noise.offset is UNKNOWN:
-            self._draw_offset(bits, beta, rng)
-        misfit = self.gram.misfit(bits, self.values.offset)
+            self._draw_offsets(bits, rng)
         self.rounds += 1
-        if self.rounds % NOISE_EVERY == 0 and self.gram.noise.sigma is UNKNOWN:
+        drawing = self.rounds % NOISE_EVERY == 0
+        explained = bits
+        if self.gram.noise.per_person != 0.0:
+            explained = bits + self._draw_errors(bits, rng, drawing)
+        misfit = self.gram.misfit(explained, self.values.offsets)
+        if drawing and self.gram.noise.sigma is UNKNOWN:
             self._draw_sigma(misfit, beta, rng)
         variance = self.values.sigma**2
         self.likelihood = float(
@@ -116,46 +246,79 @@ class GramReplica:
         )
         self.rates = self.kind.draw_rates(self.x, self.free, rng)
 
+    @property
+    def bits(self) -> NDArray[np.int64]:
+        return self.x
+
     def count_into(self, histogram: NDArray[np.float64]) -> None:
         """Nothing: the answers one by one are not looked at."""
 
     def _weigh(self, beta: float) -> None:
         """The weighted sums that the kernel works on, for these values of the noise.
 
-        An offset that is there, of one block, is integrated out: bits drawn given one would hold
+        An offset that is there is integrated out, block by block: bits drawn given one would hold
         it where it is.
         """
-        weight = beta / self.values.sigma**2
-        gram, self.beta = self.gram, beta
-        self.G = np.tensordot(weight, gram.products, 1)
-        towards, ones = weight @ gram.with_b, weight @ gram.with_one
-        if self.has_offset:
-            precision = self._offset_precision(weight)
-            self.G[0] -= np.outer(ones, ones) / precision
-            towards = towards - ones * float(weight @ gram.b) / precision
-        else:
-            towards = towards - ones * self.values.offset
+        self.weight, self.beta = beta / self.values.sigma**2, beta
+        self.sums = self.gram.weighed(self.weight, self.values.per_person)
+        self.G, towards, ones = self.sums.G, self.sums.with_b, self.sums.with_one
+        offsets = self.values.offsets
+        if self.has_offset.any():
+            precision = self._offset_precision()
+            share = np.where(self.has_offset, 1 / precision, 0.0)
+            rows = ones.reshape(self.has_offset.size, -1)
+            self.G = self.G - share[:, None, None] * (rows[:, :, None] * rows[:, None, :])
+            offsets = np.where(self.has_offset, self.sums.b / precision, offsets)
+        towards = towards - ones * self.gram.to_bits(offsets)
         self.c = towards - _blockwise(self.G, self.x.astype(np.float64))
 
-    def _offset_precision(self, weight: NDArray[np.float64]) -> float:
-        """The precision of the offset: that of its answers and that of its prior."""
-        return float(weight @ self.gram.count) + offset_precision(self.values)
+    def _offset_precision(self) -> NDArray[np.float64]:
+        """The precision (k,) of the offsets: that of their answers and that of their prior."""
+        return self.sums.ones + offset_precision(self.values)
 
-    def _draw_offset(
-        self, bits: NDArray[np.float64], beta: float, rng: np.random.Generator
-    ) -> None:
+    def _draw_offsets(self, bits: NDArray[np.float64], rng: np.random.Generator) -> None:
         """None at all, as likely beforehand as some; if some, Gaussian around the mean residual.
 
         Without one, answers pin the number of ones to a whole number, which decides the last bits.
         """
-        gram, weight = self.gram, beta / self.values.sigma**2
-        precision = self._offset_precision(weight)
-        mean = float(weight @ (gram.b - gram.with_one @ bits)) / precision
+        precision = self._offset_precision()
+        counted = (self.sums.with_one * bits).reshape(precision.size, -1).sum(axis=1)
+        mean = (self.sums.b - counted) / precision
         odds = 0.5 * precision * mean**2 - 0.5 * np.log(precision / offset_precision(self.values))
-        there = bool(np.log(rng.random()) < -np.logaddexp(0.0, -odds))
-        self.turned, self.has_offset = there != self.has_offset, there
-        offset = mean + float(rng.normal()) / np.sqrt(precision) if there else 0.0
-        self.values = Values(self.values.sigma, offset, 0.0)
+        there = np.log(rng.random(mean.size)) < -np.logaddexp(0.0, -odds)
+        self.turned = bool((there != self.has_offset).any())
+        self.has_offset = there
+        drawn = mean + rng.normal(size=mean.size) / np.sqrt(precision)
+        self.values = replace(self.values, offsets=np.where(there, drawn, 0.0))
+
+    def _draw_errors(
+        self, bits: NDArray[np.float64], rng: np.random.Generator, drawing: bool
+    ) -> NDArray[np.float64]:
+        """Errors per person (n,), after their SD if ``drawing``, with them integrated out.
+
+        At a temperature the likelihood given the errors is raised, not their own.
+        """
+        gram, sampled = self.gram, self.gram.noise.per_person is UNKNOWN
+        if not self.values.per_person and not (drawing and sampled):
+            return np.zeros_like(bits)
+        w = self.sums.eigen[0]
+        residual = self.weight @ (
+            gram.with_b
+            - gram.to_bits(self.values.offsets) * gram.with_one
+            - _blockwise(gram.products, bits)
+        )
+        q = self.sums.turned(residual)
+        if drawing and sampled:
+            variances = PER_PERSON[:, None, None] ** 2
+            spread = 1 + variances * w
+            log = LOG_PRIOR - 0.5 * (np.log(spread) - variances * q**2 / spread).sum(axis=(1, 2))
+            chosen = int(np.argmax(log + rng.gumbel(size=log.size)))
+            self.values = replace(self.values, per_person=float(PER_PERSON[chosen]))
+        tau = self.values.per_person
+        if not tau:
+            return np.zeros_like(bits)
+        spread = tau**2 / (1 + tau**2 * w)
+        return self.sums.turned_back(spread * q + np.sqrt(spread) * rng.normal(size=q.shape))
 
     def _draw_sigma(
         self, misfit: NDArray[np.float64], beta: float, rng: np.random.Generator
@@ -165,4 +328,4 @@ class GramReplica:
         shape, scale = beta * count / 2, beta * misfit / 2
         drawn = np.sqrt(np.maximum(scale, 1e-9) / rng.gamma(np.maximum(shape, 0.5)))
         sigma = np.maximum(np.where(count > 0, drawn, self.values.sigma), LEAST_SIGMA)
-        self.values = Values(sigma, self.values.offset, 0.0)
+        self.values = replace(self.values, sigma=sigma)

@@ -76,9 +76,10 @@ def sweep(chain, odds, beta, rng, exchanges, total):
         if (1 if rng.random() < p else 0) != x[j]:
             x[j] += step
             _move(j, step, chain)
-    for _ in range(exchanges):
-        a, b = int(rng.random() * n), int(rng.random() * n)
-        if x[a] == x[b] or not free[a] or not free[b]:
+    drawn = np.flatnonzero(free)
+    for _ in range(exchanges if drawn.size else 0):
+        a, b = drawn[int(rng.random() * drawn.size)], drawn[int(rng.random() * drawn.size)]
+        if x[a] == x[b]:
             continue
         step = 1 - 2 * x[a]
         gain = _gain(a, step, chain)

@@ -1,5 +1,6 @@
 """One state of the sampler: bits, the noise's values, shares of values; and how it moves on."""
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +26,11 @@ class Replica(Protocol):
     rates: NDArray[np.float64]
     likelihood: float
 
+    @property
+    def bits(self) -> NDArray[np.int64]:
+        """The bits (n,) now."""
+        ...
+
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
         """One round: every secret, exchanges, the noise, the shares.
 
@@ -37,13 +43,13 @@ class Replica(Protocol):
         ...
 
 
-def offset_prior(values: Values, proposal: float) -> float:
-    """Log prior odds of another offset."""
-    return 0.5 * offset_precision(values) * (values.offset**2 - proposal**2)
+def log_prior(values: Values) -> float:
+    """The log prior of the offsets, next to that of none."""
+    return -0.5 * offset_precision(values) * float((values.offsets**2).sum())
 
 
 def offset_precision(values: Values) -> float:
-    """The prior precision of an offset: it is small next to the noise, a fraction OFFSET of it."""
+    """The prior precision of offsets: they are small next to the noise, a fraction OFFSET of it."""
     return 1 / (OFFSET * float(values.sigma.mean())) ** 2
 
 
@@ -65,6 +71,10 @@ class TableReplica:
         self.rates = kind.first_rates()
         self.take(values, evidence.table(values))
         self.met = self._meet()
+
+    @property
+    def bits(self) -> NDArray[np.int64]:
+        return self.state.x
 
     def count_into(self, histogram: NDArray[np.float64]) -> None:
         """Add the cells that the answers are at."""
@@ -94,44 +104,56 @@ class TableReplica:
         return met.reshape(self.table.shape).astype(np.float64)
 
     def _draw_noise(self, beta: float, rng: np.random.Generator) -> None:
-        """Metropolis steps on what is open; sigmas are judged each by its own answers."""
+        """Metropolis steps on what is open.
+
+        A sigma is judged by the answers of its group, an offset by those about its value.
+        """
         e, now = self.evidence, self.values
-        groups = now.sigma.size
-        per_line = self.met.sum(axis=1)[: groups * e.fractions].reshape(groups, -1).sum(axis=1)
+        released = self._by_source(self.met, clamped=False)
         if e.noise.sigma is UNKNOWN:
-            step = 1.7 / np.sqrt(2 * beta * np.maximum(per_line, 4))
-            sigma = np.maximum(now.sigma * np.exp(step * rng.normal(size=groups)), LEAST_SIGMA)
-            table = e.table(Values(sigma, now.offset, now.wrong))
-            gain = self._by_group(table - self.table)
-            taken = np.log(rng.random(groups)) < beta * gain
-            if taken.any():
-                kept = Values(np.where(taken, sigma, now.sigma), now.offset, now.wrong)
-                self.take(kept, table if taken.all() else e.table(kept))
+            many = np.bincount(e.group_of, released, now.sigma.size)
+            step = 1.7 / np.sqrt(2 * beta * np.maximum(many, 4))
+            sigma = np.maximum(now.sigma * np.exp(step * rng.normal(size=many.size)), LEAST_SIGMA)
+            table = e.table(replace(now, sigma=sigma))
+            gain = np.bincount(e.group_of, self._gains(table), many.size)
+            taken = np.log(rng.random(many.size)) < beta * gain
+            kept = replace(now, sigma=np.where(taken, sigma, now.sigma))
+            self._take_some(kept, taken, table)
         if e.noise.offset is UNKNOWN:
-            width = 2 * float(self.values.sigma.mean()) / np.sqrt(beta * max(per_line.sum(), 4))
-            proposal = self.values.offset + width * rng.normal()
-            values = Values(self.values.sigma, proposal, self.values.wrong)
-            self._consider(values, beta, rng, offset_prior(self.values, proposal))
+            now = self.values
+            many = np.bincount(e.part_of, released, now.offsets.size)
+            width = 2 * float(now.sigma.mean()) / np.sqrt(beta * np.maximum(many, 4))
+            offsets = now.offsets + width * rng.normal(size=many.size)
+            table = e.table(replace(now, offsets=offsets))
+            gain = np.bincount(e.part_of, self._gains(table), many.size)
+            prior = 0.5 * offset_precision(now) * (now.offsets**2 - offsets**2)
+            taken = np.log(rng.random(many.size)) < beta * gain + prior
+            kept = replace(now, offsets=np.where(taken, offsets, now.offsets))
+            self._take_some(kept, taken, table)
         if e.noise.wrong is UNKNOWN:
             odds = logit(self.values.wrong) + 0.5 * rng.normal()
-            wrong = float(np.clip(expit(odds), 1e-5, 0.5))
-            self._consider(Values(self.values.sigma, self.values.offset, wrong), beta, rng)
+            values = replace(self.values, wrong=float(np.clip(expit(odds), 1e-5, 0.5)))
+            table = e.table(values)
+            if np.log(rng.random()) < beta * float(self._gains(table).sum()):
+                self.take(values, table)
 
-    def _by_group(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Change of log-likelihood (g,) by group, whose lines are its fractions and its floor."""
-        e = self.evidence
-        groups = self.values.sigma.size
-        by_line = np.einsum("ij,ij->i", self.met, change)
-        released = by_line[: groups * e.fractions].reshape(groups, -1).sum(axis=1)
-        if e.noise.floor is None:
-            return np.asarray(released)
-        clamped = by_line[groups * e.fractions :][:groups]
-        return np.asarray(released + clamped)
-
-    def _consider(
-        self, values: Values, beta: float, rng: np.random.Generator, prior: float = 0.0
+    def _take_some(
+        self, values: Values, taken: NDArray[np.bool_], table: NDArray[np.float64]
     ) -> None:
-        table = self.evidence.table(values)
-        gain = float(np.einsum("ij,ij->", self.met, table - self.table))
-        if np.log(rng.random()) < beta * gain + prior:
-            self.take(values, table)
+        """Adopt values, of which those ``taken`` are new; the table is that of all being so."""
+        if taken.any():
+            self.take(values, table if taken.all() else self.evidence.table(values))
+
+    def _gains(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Change of log-likelihood (s,) by source, if the table were this one."""
+        return self._by_source(self.met * (table - self.table), clamped=True)
+
+    def _by_source(self, cells: NDArray[np.float64], clamped: bool) -> NDArray[np.float64]:
+        """Sums over the cells of each source (s,): of its fractions and, if asked, its limits."""
+        e, sources = self.evidence, self.evidence.group_of.size
+        by_line = cells.sum(axis=1)
+        total = by_line[: sources * e.fractions].reshape(sources, -1).sum(axis=1)
+        if clamped:
+            limits = by_line[sources * e.fractions : e.source_lines].reshape(-1, sources)
+            total = total + limits.sum(axis=0)
+        return np.asarray(total)

@@ -46,6 +46,14 @@ class Kind(Protocol):
         """Shares of the values before anything is learned."""
         ...
 
+    def bits_of(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The bits of people with these values."""
+        ...
+
+    def rounded(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The bits nearest to shares in [0, 1]."""
+        ...
+
     def scatter(
         self, x: NDArray[np.int64], known: NDArray[np.bool_], rng: np.random.Generator
     ) -> NDArray[np.int64]:
@@ -94,9 +102,13 @@ class Kind(Protocol):
 
 @dataclass(frozen=True)
 class Bits:
-    """Independent bits; ``prior`` is the share of ones, estimated unless given."""
+    """Independent bits; ``prior`` is the share of ones, estimated unless given.
+
+    ``seen`` are the numbers of zeros and ones among people who are not drawn but tell of the share.
+    """
 
     prior: float | None = None
+    seen: tuple[int, int] = (0, 0)
 
     @property
     def blocks(self) -> int:
@@ -107,6 +119,12 @@ class Bits:
 
     def first_rates(self) -> NDArray[np.float64]:
         return np.array([0.5 if self.prior is None else self.prior])
+
+    def bits_of(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return values
+
+    def rounded(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+        return (shares >= 0.5).astype(np.int64)
 
     def scatter(
         self, x: NDArray[np.int64], known: NDArray[np.bool_], rng: np.random.Generator
@@ -150,7 +168,7 @@ class Bits:
         if self.prior is not None:
             return np.array([self.prior])
         ones = int(x[free].sum())
-        share = rng.beta(1 + ones, 1 + free.sum() - ones)
+        share = rng.beta(1 + ones + self.seen[1], 1 + free.sum() - ones + self.seen[0])
         return np.array([np.clip(share, LEAST_RATE, 1 - LEAST_RATE)])
 
     def entropy(self, probability: NDArray[np.float64]) -> float:
@@ -177,12 +195,19 @@ class OneOf:
     def first_rates(self) -> NDArray[np.float64]:
         return np.array(self.rates or [1 / self.count] * self.count)
 
+    def bits_of(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        bits = values[None, :] == np.arange(self.count)[:, None]
+        return np.asarray(bits.ravel().astype(np.int64))
+
+    def rounded(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+        return self.bits_of(shares.reshape(self.count, -1).argmax(axis=0))
+
     def scatter(
         self, x: NDArray[np.int64], known: NDArray[np.bool_], rng: np.random.Generator
     ) -> NDArray[np.int64]:
         n = self.people(x.size)
         drawn = rng.choice(self.count, size=n, p=self.first_rates())
-        return np.where(known, x, one_hot(drawn, self.count)).astype(np.int64)
+        return np.where(known, x, self.bits_of(drawn)).astype(np.int64)
 
     def sweep(
         self,
@@ -225,9 +250,3 @@ class OneOf:
 
     def entropy(self, probability: NDArray[np.float64]) -> float:
         return float(entr(probability).sum())
-
-
-def one_hot(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The bits (count * n,) of people whose values are numbered 0 to count - 1."""
-    bits = values[None, :] == np.arange(count)[:, None]
-    return np.asarray(bits.ravel().astype(np.int64))

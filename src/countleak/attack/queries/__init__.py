@@ -49,10 +49,11 @@ class Family(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """m linear queries over n people: query i asks for ``matrix[i] @ secret``.
+    """m linear queries over n people: query i asks for ``dot(secret)[i]``.
 
     ``ids`` (n,) names the columns of ``matrix`` (m, n); ``parameters``, each (m,), are what tells
-    the queries of a ``family`` apart.
+    the queries of a ``family`` apart. The matrix holds -1, 0 and 1 in one byte each: a product of
+    it with other bytes overflows beyond 127 people, ``dot`` does not.
     """
 
     ids: NDArray[Any]
@@ -77,7 +78,10 @@ class Queries:
         return f"<{len(self)} {self.family.name} queries about {self.ids.size} people>"
 
     def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The exact answers (m,) for a secret x (n,), in double precision whatever its type."""
+        """The exact answers (m,) for a secret x (n,), whatever its type.
+
+        In double precision, where whole numbers are exact up to 2^53.
+        """
         return np.asarray(self.matrix @ np.asarray(x, dtype=np.float64))
 
     def take(self, positions: NDArray[np.int64]) -> "Queries":

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.addresses import PostgresAddress
 from countleak.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -120,11 +121,11 @@ def numeric_server(url: str | None = None) -> Iterator[Numeric]:
         raise MissingExtra("numeric arithmetic", "postgres") from None
     with ExitStack() as stack:
         try:
-            address = url or stack.enter_context(_own_server())
-            connection = stack.enter_context(psycopg.connect(address, autocommit=True))
+            address = PostgresAddress.read(url or stack.enter_context(_own_server()))
+            connection = stack.enter_context(psycopg.connect(address.text, autocommit=True))
         except psycopg.Error as error:
             raise InputError(
-                f"no PostgreSQL server for numeric arithmetic: {str(error).splitlines()[0]}; "
+                f"no PostgreSQL server for numeric arithmetic: {address.words(str(error))}; "
                 "check its address"
             ) from None
         yield Numeric(connection)

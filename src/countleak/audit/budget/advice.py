@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
+from time import monotonic
 from typing import Any
 
 from countleak.audit.budget.evolution import (
-    DECODERS,
     Attack,
-    Prediction,
+    OutOfTime,
     Recursion,
+    decoders_for,
     genie_bound,
     large_n_limit,
-    predict,
 )
 from countleak.audit.budget.inverse import (
     accuracy_at,
@@ -22,15 +22,22 @@ from countleak.audit.budget.inverse import (
     sigma_against_everyone,
     sigma_needed,
 )
+from countleak.audit.budget.prediction import Prediction, predict
 from countleak.audit.budget.privacy import epsilon_of, sigma_for_epsilon
 from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
 from countleak.errors import MissingExtra, NoPrediction
+from countleak.progress import Progress, silent
 
 ROUNDING = (
     "a rounding error is taken for independent noise, an approximation; it has a hard bound, and "
-    "a decoder that uses the bound (here only `bayes` does) gets more than its variance suggests, "
-    "so a base that stops `lp` or `ls` is not safe"
+    "a decoder that uses the bound (here only `bounded` does) gets more than its variance "
+    "suggests, so a base that stops `lp` or `ls` is not safe"
 )
+
+# Seconds after which figures that are not found yet are left out.
+TIME_LIMIT = 20.0
+# The most figures that are searched for: two per decoder, and what would have kept the limit.
+FIGURES = 11
 
 
 @dataclass(frozen=True)
@@ -44,20 +51,58 @@ class Limits:
 
 @dataclass(frozen=True)
 class Row:
-    """One decoder's accuracy and advantage, and the queries it needs for the target."""
+    """One kind of decoder, what is predicted for it, and the queries it needs for the target.
 
-    decoder: str
+    ``prediction`` says which decoder attains it, if any; it is missing where there is none.
+    """
+
+    meant: str
     words: str
-    accuracy: float | None
-    advantage: float | None
+    prediction: Prediction | None
     queries_for_target: int | None
+
+    @property
+    def decoder(self) -> str | None:
+        """The shipped decoder that attains the accuracy; missing where none does."""
+        return self.prediction.decoder if self.prediction else None
+
+    @property
+    def accuracy(self) -> float | None:
+        """What is predicted."""
+        return self.prediction.accuracy if self.prediction else None
+
+    @property
+    def advantage(self) -> float | None:
+        """The way from guessing to knowing, as predicted."""
+        return self.prediction.advantage if self.prediction else None
+
+    def record(self) -> dict[str, Any]:
+        """The row as plain fields."""
+        fields = _named(self.prediction) if self.prediction else dict.fromkeys(NAMED)
+        return {
+            **fields,
+            "meant": self.meant,
+            "accuracy": self.accuracy,
+            "advantage": self.advantage,
+            "queries_for_target": self.queries_for_target,
+        }
+
+
+NAMED = ("decoder", "within", "best", "reaches", "why")
+
+
+def _named(prediction: Prediction) -> dict[str, Any]:
+    """Who attains a prediction, as plain fields."""
+    attained = prediction.attained
+    return {name: getattr(attained, name) for name in NAMED}
 
 
 @dataclass(frozen=True)
 class Advice:
     """What an attacker gets, next to guessing, what would have stopped it, and the epsilon.
 
-    A figure that has no closed form is missing, and ``remarks`` say why.
+    A figure that has no closed form, or was not found in time, is missing, and ``remarks`` say why.
+    ``rounding_helps`` is whether there is a base that would do, missing where that is not known.
     """
 
     prediction: Prediction
@@ -70,6 +115,7 @@ class Advice:
     sigma_against_everyone: float | None
     queries_allowed: int | None
     base_needed: int | None
+    rounding_helps: bool | None
     epsilon: float | None
     sigma_for_epsilon: float | None
     remarks: tuple[str, ...]
@@ -89,7 +135,8 @@ class Advice:
         """The advice as plain fields."""
         attack = self.prediction.attack
         return {
-            "decoder": self.prediction.decoder,
+            **_named(self.prediction),
+            "meant": self.prediction.meant,
             "people": attack.people,
             "queries": attack.queries,
             "sigma": self.sigma,
@@ -100,15 +147,7 @@ class Advice:
             "baseline": attack.baseline,
             "advantage": self.prediction.advantage,
             "target": self.target,
-            "decoders": [
-                {
-                    "decoder": row.decoder,
-                    "accuracy": row.accuracy,
-                    "advantage": row.advantage,
-                    "queries_for_target": row.queries_for_target,
-                }
-                for row in self.rows
-            ],
+            "decoders": [row.record() for row in self.rows],
             "large_n_limit": self.large_n_limit,
             "genie_bound": self.genie_bound,
             "limit": self.limits.advantage,
@@ -126,25 +165,42 @@ class Advice:
 
 
 def advise(
-    attack: Attack, decoder: Recursion, limits: Limits, target: float | None = None
+    attack: Attack,
+    decoder: Recursion,
+    limits: Limits,
+    target: float | None = None,
+    time_limit: float = TIME_LIMIT,
+    progress: Progress = silent,
 ) -> Advice:
-    """The advice about an attack, with ``decoder`` as the attacker to be stopped."""
-    prediction = predict(attack, decoder)
-    accuracy_at(limits.advantage, attack.baseline)
+    """The advice about an attack, with ``decoder`` as the attacker to be stopped.
+
+    Figures that are not found within ``time_limit`` seconds are missing.
+    """
+    until = monotonic() + time_limit
     remarks: list[str] = []
+    done = 0
 
     def tried(make: Callable[[], Any]) -> Any:
+        nonlocal done
+        progress(done, FIGURES)
+        done += 1
         try:
             return make()
+        except OutOfTime:
+            remarks.append(f"not all figures were found within {time_limit:g} s; they are left out")
         except (NoPrediction, MissingExtra) as error:
             remarks.append(str(error))
-            return None
+        return None
 
-    rows = tuple(_row(attack, each, target, tried) for each in DECODERS)
+    prediction = predict(attack, decoder, until)
+    accuracy_at(limits.advantage, attack.baseline)
+    rows = tuple(
+        _row(attack, each, target, until, tried) for each in decoders_for(attack.mechanism)
+    )
     sigma = None
     if isinstance(attack.mechanism, Gaussian | Laplace | SimulatedDiffix):
-        sigma = tried(lambda: sigma_needed(attack, decoder, limits.advantage))
-    allowed = tried(lambda: queries_allowed(attack, decoder, limits.advantage))
+        sigma = tried(lambda: sigma_needed(attack, decoder, limits.advantage, until))
+    allowed = tried(lambda: queries_allowed(attack, decoder, limits.advantage, until))
     epsilon = tried(lambda: epsilon_of(attack.mechanism, attack.queries, limits.delta))
     private = None
     if epsilon is not None:
@@ -153,18 +209,10 @@ def advise(
                 attack.mechanism, attack.queries, limits.epsilon, limits.delta
             )
         )
-    base = base_needed(attack, decoder, limits.advantage)
-    if base is not None or isinstance(attack.mechanism, RoundedToBase):
-        remarks.append(ROUNDING)
-    if isinstance(attack.mechanism, SimulatedDiffix):
-        remarks.append(
-            "that low counts are suppressed and answers cut off at 0 is left out of the prediction"
-        )
-    if attack.family.name == "digits":
-        remarks.append(
-            "digit queries are predicted as random subsets; one particular secret scatters "
-            "around the average, by up to .02 with few queries"
-        )
+    bases = tried(lambda: (base_needed(attack, decoder, limits.advantage, until),))
+    base = bases[0] if bases else None
+    progress(FIGURES, FIGURES)
+    remarks += _left_out(attack, base)
     return Advice(
         prediction,
         target,
@@ -176,26 +224,39 @@ def advise(
         sigma_against_everyone(attack, limits.advantage),
         allowed,
         base,
+        base is not None if bases else None,
         epsilon,
         private,
         tuple(dict.fromkeys(remarks)),
     )
 
 
+def _left_out(attack: Attack, base: int | None) -> list[str]:
+    """What the prediction of an attack leaves out or takes for granted, in words."""
+    remarks = []
+    if base is not None or isinstance(attack.mechanism, RoundedToBase):
+        remarks.append(ROUNDING)
+    if isinstance(attack.mechanism, SimulatedDiffix):
+        remarks.append(
+            "that low counts are suppressed and answers cut off at 0 is left out of the prediction"
+        )
+    if attack.family.name == "digits":
+        remarks.append(
+            "digit queries are predicted as random subsets; one particular secret scatters "
+            "around the average, by up to .02 with few queries"
+        )
+    return remarks
+
+
 def _row(
     attack: Attack,
     decoder: Recursion,
     target: float | None,
+    until: float,
     tried: Callable[[Callable[[], Any]], Any],
 ) -> Row:
-    prediction: Prediction | None = tried(lambda: predict(attack, decoder))
+    prediction: Prediction | None = tried(lambda: predict(attack, decoder, until))
     needed = None
     if target is not None:
-        needed = tried(lambda: queries_needed(attack, decoder, target))
-    return Row(
-        decoder.name,
-        decoder.words,
-        prediction.accuracy if prediction else None,
-        prediction.advantage if prediction else None,
-        needed,
-    )
+        needed = tried(lambda: queries_needed(attack, decoder, target, until))
+    return Row(decoder.name, decoder.words, prediction, needed)

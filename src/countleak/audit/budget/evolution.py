@@ -22,11 +22,12 @@ mean^2 / (v + n mean^2), by which tau^2 shrinks.
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
+from time import monotonic
 from typing import ClassVar, Protocol
 
 from countleak.audit.budget.channel import boxed, posterior_accuracy, posterior_error
 from countleak.audit.budget.laws import Law, law_of
-from countleak.audit.targets.simulated import Mechanism, RoundedToBase
+from countleak.audit.targets.simulated import Mechanism, RoundedToBase, Uniform
 from countleak.errors import InputError, NoPrediction
 
 STEPS, TOLERANCE, DAMPING = 20_000, 1e-8, 0.7
@@ -234,43 +235,65 @@ class Posterior:
         return posterior_accuracy(sqrt(tau2), attack.prior)
 
 
-DECODERS: tuple[Recursion, ...] = (LeastAbsolute(), LeastSquares(), Posterior())
+@dataclass(frozen=True)
+class BoundedPosterior(Posterior):
+    """The same where the noise has a hard bound, which another decoder uses."""
+
+    name: ClassVar[str] = "bounded"
+    words: ClassVar[str] = "the likelier bit, knowing prior and bound"
+
+
+DECODERS: tuple[Recursion, ...] = (
+    LeastAbsolute(), LeastSquares(), Posterior(), BoundedPosterior()
+)  # fmt: skip
+
+
+def decoders_for(mechanism: Mechanism) -> tuple[Recursion, ...]:
+    """The decoders that are predicted for such answers, the strongest last."""
+    left_out = "bayes" if is_bounded(mechanism) else "bounded"
+    return tuple(decoder for decoder in DECODERS if decoder.name != left_out)
+
+
+def is_bounded(mechanism: Mechanism) -> bool:
+    """Whether no answer can be further than so much from its count."""
+    return isinstance(mechanism, Uniform | RoundedToBase)
+
+
+class OutOfTime(NoPrediction):
+    """The time for a prediction is over."""
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """What a decoder gets right of an attack's bits, on average over secrets and queries.
+class FixedPoint:
+    """Where a recursion settles: the share of bits right, and the noise tau of each."""
 
-    ``advantage`` is the way from guessing to knowing: (accuracy - baseline) / (1 - baseline).
-    """
-
-    attack: Attack
-    decoder: str
     accuracy: float
     tau: float
 
-    @property
-    def advantage(self) -> float:
-        """(accuracy - baseline) / (1 - baseline): 0 for guessing, 1 for knowing everything."""
-        return advantage(self.accuracy, self.attack.baseline)
 
-
-def advantage(accuracy: float, baseline: float) -> float:
-    """The way from guessing to knowing that an accuracy has gone."""
-    return (accuracy - baseline) / (1 - baseline)
-
-
-def predict(attack: Attack, decoder: Recursion) -> Prediction:
-    """The accuracy at the fixed point that is reached from knowing nothing."""
+def fixed_point(attack: Attack, decoder: Recursion, until: float = inf) -> FixedPoint:
+    """The fixed point that is reached from knowing nothing, before ``monotonic`` is ``until``."""
+    possible = decoders_for(attack.mechanism)
+    if decoder not in possible:
+        names = ", ".join(each.name for each in possible)
+        bound = "a hard bound" if is_bounded(attack.mechanism) else "no hard bound"
+        raise InputError(
+            f"{decoder.name} is no decoder for noise with {bound}; predict one of {names}"
+        )
     if attack.queries <= attack.people / 2 and attack.law.variance < NEARLY_EXACT:
         raise _too_few(decoder.name, attack)
     tau2 = decoder.start(attack) * attack.share_left
     for _ in range(STEPS):
+        if monotonic() > until:
+            raise OutOfTime(
+                f"{decoder.name}: {attack.queries} answers about {attack.people} people take too "
+                "long to predict; plan with other numbers, or run `countleak lab sweep`"
+            )
         new = decoder.step(attack, tau2) * attack.share_left
         if new == inf:
             raise _too_few(decoder.name, attack)
         if abs(new - tau2) <= TOLERANCE * tau2 or new < EXACT:
-            return Prediction(attack, decoder.name, decoder.accuracy(attack, new), sqrt(new))
+            return FixedPoint(decoder.accuracy(attack, new), sqrt(new))
         tau2 += DAMPING * (new - tau2)
     raise NoPrediction(
         f"{decoder.name}: the recursion does not settle for {attack.queries} answers about "

@@ -1,12 +1,13 @@
 """The planning questions turned round: how many queries, how much noise.
 
 Accuracy rises with the queries and falls with the noise, so each answer is found by bisection
-between a value that keeps the limit and one that breaks it.
+between a value that keeps the limit and one that breaks it. Each gives up when ``monotonic`` is
+``until``.
 """
 
 from bisect import bisect_left
 from dataclasses import replace
-from math import exp, floor, log, sqrt
+from math import exp, floor, inf, log, sqrt
 
 from countleak.audit.budget.bisection import turning_point
 from countleak.audit.budget.channel import posterior_accuracy
@@ -14,8 +15,10 @@ from countleak.audit.budget.evolution import (
     LEAST_SIGMA,
     MOST_SIGMA,
     Attack,
+    OutOfTime,
     Recursion,
-    predict,
+    decoders_for,
+    fixed_point,
 )
 from countleak.audit.budget.laws import MOST_VALUES
 from countleak.audit.targets.simulated import (
@@ -25,6 +28,7 @@ from countleak.audit.targets.simulated import (
     SimulatedDiffix,
 )
 from countleak.errors import InputError, NoPrediction
+from countleak.shares import percent
 
 # The search for a number of queries ends here: nobody asks so many.
 ENOUGH_QUERIES = 10**9
@@ -37,44 +41,45 @@ def accuracy_at(advantage: float, baseline: float) -> float:
     return baseline + advantage * (1 - baseline)
 
 
-def queries_needed(attack: Attack, decoder: Recursion, target: float) -> int:
+def queries_needed(attack: Attack, decoder: Recursion, target: float, until: float = inf) -> int:
     """The fewest queries with which the decoder gets ``target`` right."""
     _check_target(target, attack)
 
     def reached(queries: int) -> bool | None:
-        return _reaches(replace(attack, queries=queries), decoder, target)
+        return _reaches(replace(attack, queries=queries), decoder, target, until)
 
     most = 1
     while not reached(most):
         if most >= ENOUGH_QUERIES:
             raise NoPrediction(
-                f"{decoder.name} does not get {target:.1%} right with {ENOUGH_QUERIES:.0e} queries"
+                f"{decoder.name} does not get {percent(target)} right with {ENOUGH_QUERIES:.0e} "
+                "queries"
             )
         most *= 2
     least = most // 2 + 1
     fewest = least + bisect_left(range(least, most), True, key=lambda m: reached(m) is True)
     if fewest > 1 and reached(fewest - 1) is None:
         raise NoPrediction(
-            f"{decoder.name} gets {target:.1%} right with {fewest} queries or fewer; of fewer "
+            f"{decoder.name} gets {percent(target)} right with {fewest} queries or fewer; of fewer "
             "nothing is known in closed form: plan with that number, or run `countleak lab sweep`"
         )
     return fewest
 
 
-def queries_allowed(attack: Attack, decoder: Recursion, limit: float) -> int:
+def queries_allowed(attack: Attack, decoder: Recursion, limit: float, until: float = inf) -> int:
     """The most queries that keep the advantage over guessing at ``limit`` or under."""
-    return queries_needed(attack, decoder, accuracy_at(limit, attack.baseline)) - 1
+    return queries_needed(attack, decoder, accuracy_at(limit, attack.baseline), until) - 1
 
 
-def sigma_needed(attack: Attack, decoder: Recursion, limit: float) -> float:
+def sigma_needed(attack: Attack, decoder: Recursion, limit: float, until: float = inf) -> float:
     """The least standard deviation that keeps the advantage over guessing at ``limit``.
 
     The mechanism's kind stays as it is: Gaussian, Laplace, or the simulated Diffix.
     """
-    return sigma_for(attack, decoder, accuracy_at(limit, attack.baseline))
+    return sigma_for(attack, decoder, accuracy_at(limit, attack.baseline), until)
 
 
-def sigma_for(attack: Attack, decoder: Recursion, target: float) -> float:
+def sigma_for(attack: Attack, decoder: Recursion, target: float, until: float = inf) -> float:
     """The standard deviation at which the decoder just gets ``target`` right."""
     _check_target(target, attack)
     mechanism = attack.mechanism
@@ -84,7 +89,7 @@ def sigma_for(attack: Attack, decoder: Recursion, target: float) -> float:
     def breaks(level: float) -> bool:
         noisy = replace(attack, mechanism=replace(mechanism, sigma=exp(level)))
         # Where nothing is predicted the answers are nearly exact: no noise to plan with.
-        return _reaches(noisy, decoder, target) is not False
+        return _reaches(noisy, decoder, target, until) is not False
 
     # From about the noise that hides one person in so many answers, outwards by factors of four.
     low = high = min(log(attack.queries) / 2, log(MOST_SIGMA / 4))
@@ -100,8 +105,8 @@ def sigma_for(attack: Attack, decoder: Recursion, target: float) -> float:
 def _check_sigma(level: float, attack: Attack, decoder: Recursion, target: float) -> None:
     if not LEAST_SIGMA < exp(level) < MOST_SIGMA:
         raise NoPrediction(
-            f"no noise leaves {decoder.name} at {target:.1%} with {attack.queries} queries about "
-            f"{attack.people} people; plan with another number of queries"
+            f"no noise leaves {decoder.name} at {percent(target)} with {attack.queries} queries "
+            f"about {attack.people} people; plan with another number of queries"
         )
 
 
@@ -121,28 +126,33 @@ def sigma_against_everyone(attack: Attack, limit: float) -> float | None:
     return tau * sqrt(attack.queries * attack.family.square)
 
 
-def base_needed(attack: Attack, decoder: Recursion, limit: float) -> int | None:
+def base_needed(attack: Attack, decoder: Recursion, limit: float, until: float = inf) -> int | None:
     """The least base such that counts rounded to it, unnoised, keep the advantage at ``limit``.
 
     The rounding error is taken for independent noise, an approximation that holds up to
     ``attack.widest_base``; missing where no base up to there is enough.
     """
     target = accuracy_at(limit, attack.baseline)
+    # The strongest decoder for rounded counts is another than for noise without a bound.
+    strongest = decoder == decoders_for(attack.mechanism)[-1]
     bases = range(2, min(floor(attack.widest_base), MOST_VALUES) + 1)
 
     def keeps(base: int) -> bool:
         rounded = replace(attack, mechanism=RoundedToBase(base))
-        return _reaches(rounded, decoder, target) is False
+        against = decoders_for(rounded.mechanism)[-1] if strongest else decoder
+        return _reaches(rounded, against, target, until) is False
 
     if not bases or not keeps(bases[-1]):
         return None
     return bases[bisect_left(bases, True, key=keeps)]
 
 
-def _reaches(attack: Attack, decoder: Recursion, target: float) -> bool | None:
+def _reaches(attack: Attack, decoder: Recursion, target: float, until: float) -> bool | None:
     """Whether the decoder gets ``target`` right; missing where nothing can be predicted."""
     try:
-        return predict(attack, decoder).accuracy >= target
+        return fixed_point(attack, decoder, until).accuracy >= target
+    except OutOfTime:
+        raise
     except NoPrediction:
         return None
 

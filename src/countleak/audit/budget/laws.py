@@ -31,7 +31,7 @@ from countleak.errors import InputError, NoPrediction
 
 # Points at which a density is integrated, and normal laws that make up a Laplace law.
 POINTS, LAYERS = 301, 32
-# Values that a bounded error can take: the cost of the integral grows with their square.
+# Values that a bounded error can take: the cost of the integral grows with them.
 MOST_VALUES = 501
 # The least V a density is looked at with: from less, nothing comes but certainty.
 LEAST = 1e-2
@@ -91,15 +91,32 @@ class Law:
         reach, narrow = float((np.abs(self.means) + TAIL * sd).max()), float(sd.min())
         if self.means.any():
             r = np.arange(-reach, reach, narrow / 3)
+            density, slope = self._local(r, sd)
         else:
             # Laws about one place: dense where the narrowest lies, and out to the widest's end.
             r = narrow * np.sinh(np.linspace(-1, 1, POINTS) * np.arcsinh(reach / narrow))
-        z = (r[:, None] - self.means) / sd
-        heights = self.weights * _phi(z) / sd
-        density = heights.sum(axis=1)
-        slope = (heights * z / sd).sum(axis=1)
+            heights = self.weights * _phi(r[:, None] / sd) / sd
+            density, slope = heights.sum(axis=1), (heights * r[:, None] / sd**2).sum(axis=1)
         some = density > 1e-300
         return float(np.trapezoid(slope[some] ** 2 / density[some], r[some]))
+
+    def _local(
+        self, r: NDArray[np.float64], sd: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The density at r (g,) and its slope downwards, of laws side by side.
+
+        Each place meets only the laws within the tail: a band of them, not all.
+        """
+        order = np.argsort(self.means)
+        means, weights, sd = self.means[order], self.weights[order], sd[order]
+        first = np.searchsorted(means, r - TAIL * sd.max())
+        last = np.searchsorted(means, r + TAIL * sd.max())
+        at = first[:, None] + np.arange(int((last - first).max()))
+        held = at < last[:, None]
+        at = np.minimum(at, means.size - 1)
+        z = (r[:, None] - means[at]) / sd[at]
+        heights = np.where(held, weights[at] * _phi(z) / sd[at], 0.0)
+        return heights.sum(axis=1), (heights * z / sd[at]).sum(axis=1)
 
 
 def _phi(z: NDArray[np.float64]) -> NDArray[np.float64]:

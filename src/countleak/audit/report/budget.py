@@ -6,16 +6,18 @@ from pathlib import Path
 import numpy as np
 
 from countleak.audit.budget.advice import Advice
-from countleak.audit.budget.evolution import DECODERS, MOST_QUERIES, predict
+from countleak.audit.budget.evolution import MOST_QUERIES, decoders_for, fixed_point
 from countleak.audit.budget.inverse import accuracy_at
 from countleak.audit.report.drawing import MISSED, QUIET, RECOVERED, altair, save
 from countleak.errors import NoPrediction
+from countleak.shares import percent
 
 
 def draw_budget(advice: Advice, path: Path) -> None:
     """Draw each decoder's predicted accuracy against the queries, with guessing and the limit."""
     alt = altair()
     attack = advice.prediction.attack
+    decoders = decoders_for(attack.mechanism)
     # From a twentieth of the queries to four times as many, evenly on the logarithmic scale.
     counts = sorted(
         {
@@ -25,12 +27,13 @@ def draw_budget(advice: Advice, path: Path) -> None:
     )
     lines = []
     for queries in counts:
-        for decoder in DECODERS:
+        for decoder in decoders:
             try:
-                accuracy = predict(replace(attack, queries=queries), decoder).accuracy
+                accuracy = fixed_point(replace(attack, queries=queries), decoder).accuracy
             except NoPrediction:
                 continue
             lines.append({"queries": queries, "decoder": decoder.name, "accuracy": accuracy})
+    who = advice.prediction.decoder or f"ideal {advice.prediction.meant}"
     most = accuracy_at(advice.limits.advantage, attack.baseline)
     rules = [
         {"accuracy": attack.baseline, "what": "guessing without any answer"},
@@ -39,7 +42,7 @@ def draw_budget(advice: Advice, path: Path) -> None:
     scale = alt.Scale(domain=[min(0.5, attack.baseline), 1.0])
     across = alt.X("queries:Q", title="answers given", scale=alt.Scale(type="log", nice=False))
     up = alt.Y("accuracy:Q", title="secrets right", scale=scale, axis=alt.Axis(format="%"))
-    names = [decoder.name for decoder in DECODERS]
+    names = [decoder.name for decoder in decoders]
     curves = (
         alt.Chart(alt.Data(values=lines))
         .mark_line(strokeWidth=2.5, clip=True)
@@ -65,7 +68,7 @@ def draw_budget(advice: Advice, path: Path) -> None:
     ).properties(
         width=460,
         height=280,
-        title=f"{attack.people} people, {advice.prediction.decoder}: "
-        f"{advice.prediction.accuracy:.1%} right after {attack.queries} answers",
+        title=f"{attack.people} people, {who}: "
+        f"{percent(advice.prediction.accuracy)} right after {attack.queries} answers",
     )
     save(chart.configure_view(stroke=None), path)

@@ -56,7 +56,9 @@ def draw_diagnosis(diagnosis: Diagnosis, path: Path) -> None:
         base.mark_bar(color=RECOVERED, opacity=0.7).encode(y=alt.Y("share:Q", axis=axis))
         + base.mark_line(color=MISSED, point={"color": MISSED}).encode(y=alt.Y("law:Q", axis=axis))
     ).properties(
-        width=360, height=220, title=f"Residuals, and {diagnosis.shape.value} noise of their size"
+        width=360,
+        height=220,
+        title=f"Residuals, and {diagnosis.noise.shape.value} noise of their size",
     )
     charts = [left]
     if diagnosis.groups:
@@ -81,7 +83,5 @@ def draw_diagnosis(diagnosis: Diagnosis, path: Path) -> None:
 
 def _law(diagnosis: Diagnosis, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The share of answers (k,) that the diagnosed noise puts at whole residuals (k,)."""
-    if diagnosis.bound is not None:
-        return np.where(np.abs(values) <= diagnosis.bound, 1 / (2 * diagnosis.bound + 1), 0.0)
-    sizes = Values(np.array([diagnosis.sigma]), 0.0, 0.0)
-    return np.asarray(np.exp(log_released(values, sizes, diagnosis.shape, True)[0]))
+    sizes = Values(np.array([diagnosis.sigma]), np.zeros(1), 0.0)
+    return np.asarray(np.exp(log_released(values, sizes, diagnosis.noise, True)[0]))

@@ -14,7 +14,7 @@ from countleak.audit.scores import Score
 def draw_leak(
     scores: Sequence[tuple[int, Score]],
     x: NDArray[np.float64],
-    secret: NDArray[np.int8],
+    secret: NDArray[np.int64],
     title: str,
     path: Path,
 ) -> None:
@@ -52,7 +52,7 @@ def _growth(scores: Sequence[tuple[int, Score]]) -> Any:
     )
 
 
-def _people(x: NDArray[np.float64], secret: NDArray[np.int8]) -> Any:
+def _people(x: NDArray[np.float64], secret: NDArray[np.int64]) -> Any:
     """Everyone's x as a dot, by truth and by whether rounding it is right."""
     alt = altair()
     dots = [

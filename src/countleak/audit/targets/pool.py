@@ -1,7 +1,12 @@
-"""A pool of connections that ask at once; answers come in batches as they arrive."""
+"""A pool of connections that ask at once; each answer is handed over before the next question.
+
+Of several connections each has a thread, which makes, uses and closes it: nobody else ever touches
+it. A thread that is stuck beyond every limit is left behind, and its connection with it.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -9,26 +14,36 @@ from typing import Protocol
 
 import numpy as np
 
-from countleak.attack.transcript import Answers
-from countleak.errors import InputError, TargetError
+from countleak.attack.transcript import LARGEST, Answers
+from countleak.errors import InputError, NoCount, TargetError
 
-# A batch is written to disk at once, so neither too few answers nor too long ago.
-BATCH = 100
-SECONDS = 0.5
-# What a connection gets to finish its last question when a run is stopped.
+# What a server gets beyond its time to stop a question itself and say so, and a connection to
+# finish its last question when a run is stopped.
 GRACE = 2.0
+CONNECT_SECONDS = 10.0
+# So many answers in a row that are no counts, and the rest is not asked.
+NO_COUNTS = 10
 
 
 class Connection(Protocol):
-    """A connection to a system."""
+    """A connection to a system, used by one thread."""
 
     def ask(self, statement: str) -> float | None:
         """The count that a statement asks for; None where it was suppressed."""
         ...
 
     def close(self) -> None:
-        """Give it up."""
+        """Give it up without waiting."""
         ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question: its position among all, what to call it, and its SQL."""
+
+    position: int
+    name: str
+    statement: str
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,28 @@ class RequestLimits:
     def __post_init__(self) -> None:
         if self.connections < 1 or self.seconds <= 0 or (self.rate is not None and self.rate <= 0):
             raise InputError("connections, timeout and rate must be above 0")
+
+    @property
+    def connect_seconds(self) -> float:
+        """Seconds for a connection to stand, logged in and ready."""
+        return min(CONNECT_SECONDS, self.seconds)
+
+    @property
+    def grace(self) -> float:
+        """Seconds beyond a limit in which a server may still say so itself."""
+        return min(GRACE, self.seconds)
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a connection gives up its question."""
+        return self.seconds + self.grace
+
+    def overdue(self) -> TargetError:
+        """What to say of a server that did not answer in time."""
+        return TargetError(
+            f"no answer within {self.seconds:g} seconds; the answers so far are kept, so run it "
+            "again to resume, or allow more time"
+        )
 
 
 class Pace:
@@ -61,101 +98,254 @@ class Pace:
             return at - now
 
 
+class _Stage(Enum):
+    """What a thread reports besides answers and faults."""
+
+    CONNECTED = auto()
+    DONE = auto()
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """What came back to a question, over which connection."""
+
+    number: int
+    question: Question
+    answer: float | NoCount | None
+
+
 @dataclass
 class _Run:
     """What the threads of a run share."""
 
-    waiting: Iterator[tuple[int, str]]
+    connect: Callable[[], Connection]
+    questions: Iterator[Question]
     pace: Pace
+    count: int
     lock: Lock = field(default_factory=Lock)
-    stop: Event = field(default_factory=Event)
-    results: "SimpleQueue[tuple[int, float | None] | Exception | None]" = field(
-        default_factory=SimpleQueue
-    )
-    started: dict[int, float] = field(default_factory=dict)
+    all_connected: Event = field(default_factory=Event)
+    stopped: Event = field(default_factory=Event)
+    reports: "SimpleQueue[_Heard | Exception | _Stage]" = field(default_factory=SimpleQueue)
+    busy_since: dict[int, float] = field(default_factory=dict)
 
-    def work(self, number: int, connection: Connection) -> None:
-        """Ask over one connection until nothing waits."""
+    def __post_init__(self) -> None:
+        # A thread takes one from its queue for each answer that has been handed over.
+        self.handed_over: list[SimpleQueue[None]] = [SimpleQueue() for _ in range(self.count)]
+
+    def work(self, number: int) -> None:
+        """Ask over one connection until nothing waits; the next once the last is handed over."""
+        connection: Connection | None = None
         try:
-            while (item := self._next()) is not None:
-                self.started[number] = monotonic()
-                answer = connection.ask(item[1])
-                del self.started[number]
-                self.results.put((item[0], answer))
+            self.busy_since[number] = monotonic()
+            connection = self.connect()
+            del self.busy_since[number]
+            self.reports.put(_Stage.CONNECTED)
+            self.all_connected.wait()
+            while (question := self.next()) is not None:
+                self.busy_since[number] = monotonic()
+                answer = _answer(connection, question)
+                del self.busy_since[number]
+                self.reports.put(_Heard(number, question, answer))
+                self.handed_over[number].get()
         except Exception as error:
             # Whoever reads the answers raises it.
-            self.results.put(error)
-        self.results.put(None)
+            self.reports.put(error)
+        finally:
+            self.busy_since.pop(number, None)
+            try:
+                if connection is not None:
+                    connection.close()
+            finally:
+                self.reports.put(_Stage.DONE)
 
-    def _next(self) -> tuple[int, str] | None:
+    def next(self) -> Question | None:
+        """The next question, when its time has come; None once there is none, or a stop."""
         with self.lock:
-            item = next(self.waiting, None)
-        if item is None or self.stop.wait(self.pace.delay(monotonic())):
+            question = None if self.stopped.is_set() else next(self.questions, None)
+        if question is None:
             return None
-        return item
+        delay = self.pace.delay(monotonic())
+        return None if delay and self.stopped.wait(delay) else question
 
-    def overdue(self, seconds: float) -> bool:
-        """Whether a question waits longer than that."""
-        return any(monotonic() - since > seconds for since in list(self.started.values()))
+    def stop(self) -> None:
+        """Have every thread end after its question, and wait for nothing else."""
+        self.stopped.set()
+        self.all_connected.set()
+        for each in self.handed_over:
+            each.put(None)
+
+    def is_overdue(self, seconds: float) -> bool:
+        """Whether a connection is busy with something for longer than that."""
+        return any(monotonic() - since > seconds for since in list(self.busy_since.values()))
+
+
+def _answer(connection: Connection, question: Question) -> float | NoCount | None:
+    """What came back, if it can be a count; why it is none, otherwise."""
+    try:
+        answer = connection.ask(question.statement)
+    except NoCount as error:
+        return error
+    # NaN compares false, so it is none either.
+    if answer is None or abs(answer) < LARGEST:
+        return answer
+    return NoCount(f"the answer is {answer:g}, no count of people")
 
 
 def ask_all(
-    connect: Callable[[], Connection], statements: Sequence[tuple[int, str]], limits: RequestLimits
+    connect: Callable[[], Connection], questions: Sequence[Question], limits: RequestLimits
 ) -> Iterator[Answers]:
-    """Answers to ``statements``, each with its position, batch by batch.
+    """Answers to the questions as they come, those that are there at once together.
 
-    Whatever goes wrong, or a Ctrl-C, comes after the answers that were heard before it.
+    A connection asks its next question when its last answer was taken and the next is wanted. So
+    whoever keeps each batch before taking another has every answer but those in flight. Whatever
+    goes wrong, or a Ctrl-C, comes after the answers that were heard before it.
     """
-    connections: list[Connection] = []
-    run = _Run(iter(statements), Pace(limits.rate))
-    threads: list[Thread] = []
+    count = min(limits.connections, len(questions))
+    if count == 1:
+        yield from _ask_alone(connect, questions, limits)
+        return
+    run = _Run(connect, iter(questions), Pace(limits.rate), count)
+    threads = [Thread(target=run.work, args=(number,), daemon=True) for number in range(count)]
     try:
-        for _ in range(min(limits.connections, len(statements))):
-            connections.append(connect())
-        for number, connection in enumerate(connections):
-            threads.append(Thread(target=run.work, args=(number, connection), daemon=True))
-            threads[-1].start()
-        yield from _batches(run, len(threads), limits.seconds)
-    finally:
-        run.stop.set()
         for thread in threads:
-            thread.join(GRACE)
-        for connection in connections:
-            connection.close()
+            thread.start()
+        yield from _Reader(run, limits).batches()
+    finally:
+        run.stop()
+        end = monotonic() + GRACE
+        for thread in threads:
+            thread.join(max(0.0, end - monotonic()))
 
 
-def _batches(run: _Run, working: int, seconds: float) -> Iterator[Answers]:
-    held: list[tuple[int, float | None]] = []
-    fault: BaseException | None = None
-    due = monotonic() + SECONDS
-    while True:
+def _ask_alone(
+    connect: Callable[[], Connection], questions: Sequence[Question], limits: RequestLimits
+) -> Iterator[Answers]:
+    """The same over one connection, whose answers need not go from thread to thread."""
+    run = _Run(connect, iter(questions), Pace(limits.rate), 1)
+    odd = _NoCounts()
+    connection = _connect(connect, limits)
+    try:
+        while (question := run.next()) is not None:
+            heard = _Heard(0, question, _answer(connection, question))
+            if (fault := odd.note(heard)) is not None:
+                raise fault
+            if not isinstance(heard.answer, NoCount):
+                yield _answers([heard])
+    finally:
+        connection.close()
+    if odd.heard:
+        raise odd.fault()
+
+
+def _connect(connect: Callable[[], Connection], limits: RequestLimits) -> Connection:
+    """A connection, made in a thread of its own: looking up a name knows no deadline."""
+    made: SimpleQueue[Connection | Exception] = SimpleQueue()
+
+    def work() -> None:
         try:
-            result = run.results.get(timeout=SECONDS)
-            if result is None:
-                working -= 1
-            elif isinstance(result, Exception):
-                fault = fault or result
-                run.stop.set()
-            else:
-                held.append(result)
+            made.put(connect())
+        except Exception as error:
+            made.put(error)
+
+    Thread(target=work, daemon=True).start()
+    try:
+        connection = made.get(timeout=limits.patience + limits.grace)
+    except Empty:
+        raise limits.overdue() from None
+    if isinstance(connection, Exception):
+        raise connection
+    return connection
+
+
+@dataclass
+class _NoCounts:
+    """The answers that were no counts, and how many came one after the other."""
+
+    heard: list[_Heard] = field(default_factory=list)
+    in_a_row: int = 0
+
+    def note(self, heard: _Heard) -> NoCount | None:
+        """Take one in; what to say where it is one too many."""
+        if not isinstance(heard.answer, NoCount):
+            self.in_a_row = 0
+            return None
+        self.heard.append(heard)
+        self.in_a_row += 1
+        return self.fault() if self.in_a_row == NO_COUNTS else None
+
+    def fault(self) -> NoCount:
+        """What to say of them all."""
+        first, others = self.heard[0], len(self.heard) - 1
+        more = f", and {others} other answers are no counts either" if others else ""
+        return NoCount(
+            f"{first.question.name}: {first.answer}{more}; the counts are kept, so run it again to "
+            "ask for what is missing, or work with them"
+        )
+
+
+class _Reader:
+    """Reads what the threads of a run report, and hands the answers over."""
+
+    def __init__(self, run: _Run, limits: RequestLimits):
+        self._run, self._limits = run, limits
+        self._working, self._connecting = run.count, run.count
+        self._heard: list[_Heard] = []
+        self._odd = _NoCounts()
+        self._fault: BaseException | None = None
+
+    def batches(self) -> Iterator[Answers]:
+        while self._working:
+            try:
+                self._wait()
+            except KeyboardInterrupt as stopped:
+                # What is in flight may still come; whoever presses again does not care.
+                self._working = self._working if self._fault is None else 0
+                self._fail(stopped)
+            heard, self._heard = self._heard, []
+            good = [each for each in heard if not isinstance(each.answer, NoCount)]
+            if good:
+                yield _answers(good)
+            for each in heard:
+                self._run.handed_over[each.number].put(None)
+        if self._fault is not None:
+            raise self._fault
+        if self._odd.heard:
+            raise self._odd.fault()
+
+    def _wait(self) -> None:
+        """Take in the next report, and whatever else is there."""
+        try:
+            self._take(self._run.reports.get(timeout=self._limits.grace))
+            while self._run.reports.qsize():
+                self._take(self._run.reports.get())
         except Empty:
-            if run.overdue(seconds + GRACE):
-                fault = TargetError(
-                    f"no answer within {seconds:g} seconds; the answers so far are kept, so run it "
-                    "again to resume, or allow more time"
-                )
-                working = 0
-        except KeyboardInterrupt as stopped:
-            fault, working = stopped, 0
-        if held and (len(held) >= BATCH or monotonic() >= due or not working):
-            yield _answers(held)
-            held, due = [], monotonic() + SECONDS
-        if not working:
-            break
-    if fault is not None:
-        raise fault
+            if self._run.is_overdue(self._limits.patience + self._limits.grace):
+                self._fail(self._limits.overdue())
+                self._working = 0
+
+    def _take(self, report: _Heard | Exception | _Stage) -> None:
+        if isinstance(report, _Heard):
+            self._heard.append(report)
+            if (fault := self._odd.note(report)) is not None:
+                self._fail(fault)
+        elif isinstance(report, Exception):
+            self._fail(report)
+        elif report is _Stage.DONE:
+            self._working -= 1
+        else:
+            self._connecting -= 1
+            if not self._connecting:
+                self._run.all_connected.set()
+
+    def _fail(self, error: BaseException) -> None:
+        # Ctrl-C is what its user wants to hear of; of faults, the first.
+        if self._fault is None or isinstance(error, KeyboardInterrupt):
+            self._fault = error
+        self._run.stop()
 
 
-def _answers(results: Sequence[tuple[int, float | None]]) -> Answers:
-    values = np.array([np.nan if value is None else value for _, value in results])
-    return Answers(np.array([position for position, _ in results]), values, ~np.isnan(values))
+def _answers(heard: Sequence[_Heard]) -> Answers:
+    positions = np.array([each.question.position for each in heard])
+    released = np.array([each.answer is not None for each in heard])
+    values = np.array([each.answer for each in heard], dtype=np.float64)
+    return Answers(positions, values, released)

@@ -2,26 +2,33 @@
 
 import ipaddress
 import os
+import re
 from collections.abc import Iterator
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.addresses import PostgresAddress
 from countleak.attack.queries import Queries
 from countleak.attack.secrets import Number
 from countleak.attack.transcript import Answers
 from countleak.audit.targets.pool import Connection, RequestLimits, ask_all
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import InputError, MissingExtra, Refused, TargetError
+from countleak.errors import MissingExtra, NoCount, Refused, TargetError
+from countleak.foreign import first_line
 
 if TYPE_CHECKING:
-    import psycopg
+    from psycopg.pq.abc import PGresult
 
-CONNECT_SECONDS = 10
+    from countleak.audit.targets.libpq import Session, SessionError
+
 # PostgreSQL's class of states for what a server does not do.
 NOT_SUPPORTED = "0A000"
+# The numbers of PostgreSQL's types int8, int2, int4, float4, float8 and numeric.
+NUMBERS = (20, 21, 23, 700, 701, 1700)
+NUMBER = re.compile(rb"[-+]?[0-9]{1,400}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,4})?")
 
 
 def is_loopback(host: str) -> bool:
@@ -40,33 +47,19 @@ class PostgresTarget:
 
     def __init__(self, url: str, questions: SqlQuestions, limits: RequestLimits | None = None):
         """Ask ``questions`` of the server at ``url``; nothing is sent before ``answer``."""
-        try:
-            import psycopg
-            from psycopg.conninfo import conninfo_to_dict
-        except ImportError:
-            raise MissingExtra("a PostgreSQL target", "live") from None
         self.questions, self.limits = questions, limits or RequestLimits()
-        self._url = url
         try:
-            given = conninfo_to_dict(url)
-        except psycopg.Error:
-            # libpq's own words could quote the password.
-            raise InputError(
-                "the address cannot be read; write postgresql://user@host:port/database"
-            ) from None
-        defaults = {
-            option.keyword.decode(): option.val.decode()
-            for option in psycopg.pq.Conninfo.get_defaults()
-            if option.val is not None
-        }
-        self._info: dict[str, Any] = {**defaults, **given}
+            self.address = PostgresAddress.read(url)
+        except ModuleNotFoundError:
+            raise MissingExtra("a PostgreSQL target", "live") from None
 
     @property
     def is_local(self) -> bool:
         """Whether the address can only mean this machine."""
-        if self._info.get("service") or os.environ.get("PGSERVICE"):
+        info = self.address.info
+        if info.get("service") or os.environ.get("PGSERVICE"):
             return False
-        hosts = [str(self._info.get(name) or "").split(",") for name in ("host", "hostaddr")]
+        hosts = [info.get(name, "").split(",") for name in ("host", "hostaddr")]
         return all(
             not host or host.startswith(("/", "@")) or is_loopback(host)
             for named in hosts
@@ -74,83 +67,84 @@ class PostgresTarget:
         )
 
     def __str__(self) -> str:
-        info = self._info
-        host = info.get("host") or info.get("hostaddr") or "a local socket"
-        port = f":{info['port']}" if info.get("port") and info.get("host") else ""
-        user = f"{info['user']}@" if info.get("user") else ""
-        name = info.get("dbname") or info.get("user") or ""
-        return f"postgresql://{user}{host}{port}/{name}"
+        return str(self.address)
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """Ask the queries over several connections; batches as answers come."""
-        statements = [(at, self.questions.statement(queries, at)) for at in positions.tolist()]
-        return ask_all(self.connect, statements, self.limits)
+        return ask_all(self.connect, self.questions.asked(queries, positions), self.limits)
 
     def connect(self) -> Connection:
-        """A connection of its own."""
-        import psycopg
+        """A connection of its own, for the thread that calls this."""
+        from psycopg.conninfo import make_conninfo
 
+        from countleak.audit.targets.libpq import Overdue, Session, SessionError
+
+        # Statements are sent as UTF-8, whatever the environment says.
+        conninfo = make_conninfo(self.address.text, client_encoding="utf8")
+        end = monotonic() + self.limits.connect_seconds
+        session: Session | None = None
         try:
-            connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=CONNECT_SECONDS
-            )
-            connection.execute("SET default_transaction_read_only = on")
-            connection.execute(
-                f"SET statement_timeout = {int(1000 * self.limits.seconds)}".encode()
-            )
-        except psycopg.Error as error:
+            session = Session(conninfo, self.limits.connect_seconds)
+            session.execute(b"SET default_transaction_read_only = on", end - monotonic())
+            timeout = f"SET statement_timeout = {max(1, int(1000 * self.limits.seconds))}"
+            session.execute(timeout.encode(), end - monotonic())
+        except SessionError as error:
+            words = self.address.words(str(error), error.password)
+            if session is not None:
+                session.close()
+            if isinstance(error, Overdue):
+                words = f"no connection within {self.limits.connect_seconds:g} seconds"
             raise TargetError(
-                f"{self}: {self._words(error)}; check the address and that the server runs"
+                f"{self}: {words}; check the address and that the server runs"
             ) from None
-        return _Connection(connection, self)
+        return _Connection(session, self)
 
-    def read(self, rows: list[tuple[Any, ...]]) -> float | None:
+    def read(self, result: "PGresult") -> float | None:
         """The count that came back; None where the system says so by its number."""
-        value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else "no single value"
-        if value is None and isinstance(self.questions.secret, Number):
+        if result.ntuples != 1 or result.nfields != 1:
+            raise NoCount("the answer is no single value; check that it counts")
+        text = result.get_value(0, 0)
+        if text is None and isinstance(self.questions.secret, Number):
             # The sum over nobody: a database has none, a system that suppresses hides it.
             return 0.0 if self.questions.system.suppressed_as is None else None
-        if not isinstance(value, int | float | Decimal):
-            raise TargetError(f"{self}: the answer is no count; check that it counts")
-        return None if value == self.questions.system.suppressed_as else float(value)
+        if text is None or result.ftype(0) not in NUMBERS or not NUMBER.fullmatch(text):
+            shown = "NULL" if text is None else first_line(text[:100].decode("utf-8", "replace"))
+            raise NoCount(f"the answer {shown} is no count; check that it counts")
+        value = float(text)
+        return None if value == self.questions.system.suppressed_as else value
 
-    def fault(self, error: "psycopg.Error", lost: bool) -> TargetError:
+    def fault(self, error: "SessionError") -> TargetError:
         """What an error of the server or the connection means to whoever asks."""
-        words = self._words(error)
-        if error.sqlstate == NOT_SUPPORTED:
+        from countleak.audit.targets.libpq import Overdue
+
+        if isinstance(error, Overdue):
+            return self.limits.overdue()
+        words = self.address.words(str(error), error.password)
+        if error.state == NOT_SUPPORTED:
             return Refused(words)
-        if lost:
+        if error.lost:
             return TargetError(
                 f"{self}: the connection was lost ({words}); the answers so far are kept, "
                 "so run it again to resume"
             )
         return TargetError(f"{self}: {words}")
 
-    def _words(self, error: "psycopg.Error") -> str:
-        """The first line of an error, without the password."""
-        line = (error.diag.message_primary or str(error).strip() or "no reason given").splitlines()[
-            0
-        ]
-        password = self._info.get("password")
-        return line.replace(str(password), "***") if password else line
-
 
 class _Connection:
     """One connection."""
 
-    def __init__(self, connection: "psycopg.Connection[Any]", target: PostgresTarget):
-        self._connection = connection
+    def __init__(self, session: "Session", target: PostgresTarget):
+        self._session = session
         self._target = target
 
     def ask(self, statement: str) -> float | None:
-        import psycopg
+        from countleak.audit.targets.libpq import SessionError
 
         try:
-            # Bytes are sent as they are: no percent sign is taken for a parameter.
-            rows = self._connection.execute(statement.encode(), prepare=False).fetchall()
-        except psycopg.Error as error:
-            raise self._target.fault(error, lost=self._connection.closed) from None
-        return self._target.read(rows)
+            result = self._session.execute(statement.encode(), self._target.limits.patience)
+        except SessionError as error:
+            raise self._target.fault(error) from None
+        return self._target.read(result)
 
     def close(self) -> None:
-        self._connection.close()
+        self._session.close()

@@ -223,9 +223,9 @@ class RecordedRange:
         return f"{self.low}-{self.high}"
 
     @property
-    def secret(self) -> NDArray[np.int8]:
+    def secret(self) -> NDArray[np.int64]:
         """The true bits (n,)."""
-        bits: NDArray[np.int8] = self.people.truth(Bit("truth = 1"))
+        bits: NDArray[np.int64] = self.people.truth(Bit("truth = 1"))
         return bits
 
 

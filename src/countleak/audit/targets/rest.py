@@ -1,8 +1,9 @@
 """The vendor's REST interface as a target: a query is handed in, its answer fetched by its id."""
 
+import re
 from collections.abc import Iterator
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -10,18 +11,20 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.transcript import Answers
+from countleak.audit.targets.http import HttpError, HttpSession, Overdue
 from countleak.audit.targets.pool import Connection, RequestLimits, ask_all
 from countleak.audit.targets.postgres import is_loopback
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import InputError, MissingExtra, Refused, TargetError
-
-if TYPE_CHECKING:
-    import httpx
+from countleak.errors import InputError, NoCount, Refused, TargetError
+from countleak.foreign import clean, first_line, without
 
 # How long a fetch asks the server to wait for the answer; one that does not know the wish is
 # asked again, ever less often.
 WAIT_SECONDS = 5
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0
+# No other id can be put into a path and stay where it is put.
+QUERY_ID = re.compile("[A-Za-z0-9_][A-Za-z0-9_.~-]{0,199}")
+UNREADABLE = "the address cannot be read; write http://host:port"
 
 
 class RestTarget:
@@ -36,14 +39,18 @@ class RestTarget:
         limits: RequestLimits | None = None,
     ):
         """Ask ``questions`` of ``data_source`` at ``url``; nothing is sent before ``answer``."""
+        if not url.isprintable() or " " in url:
+            raise InputError(UNREADABLE)
+        # A password with a special character moves what follows it to another part.
+        if "@" in url or "?" in url or "#" in url:
+            raise InputError("an http address holds no secrets; a token comes from a file")
         try:
             parts = urlsplit(url)
+            known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:
-            raise InputError("the address cannot be read; write http://host:port") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("the address cannot be read; write http://host:port")
-        if parts.username or parts.password or parts.query:
-            raise InputError("an http address holds no secrets; a token comes from a file")
+            known = False
+        if not known or not parts.hostname:
+            raise InputError(UNREADABLE)
         if token and not (token.isascii() and token.isprintable()):
             raise InputError("the token holds characters that HTTP cannot carry; check the file")
         self.is_local = is_loopback(parts.hostname)
@@ -51,99 +58,109 @@ class RestTarget:
             raise InputError("http would show the token to everyone on the way; use https")
         self.questions, self.limits = questions, limits or RequestLimits()
         self.data_source = data_source
-        self._url, self._token = url.rstrip("/"), token
+        self._url, self._parts, self._token = url.rstrip("/"), parts, token
 
     def __str__(self) -> str:
-        return f"{self._url}, data source {self.data_source}"
+        return f"{self._url}, data source {clean(self.data_source)}"
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """Ask the queries over several connections; batches as answers come."""
-        statements = [(at, self.questions.statement(queries, at)) for at in positions.tolist()]
-        return ask_all(self.connect, statements, self.limits)
+        return ask_all(self.connect, self.questions.asked(queries, positions), self.limits)
 
     def connect(self) -> Connection:
-        """A connection of its own."""
+        """A connection of its own, for the thread that calls this."""
+        session = HttpSession(self._parts, {"auth-token": self._token} if self._token else {})
         try:
-            import httpx
-        except ImportError:
-            raise MissingExtra("a REST target", "live") from None
-        client = httpx.Client(
-            base_url=self._url,
-            headers={"auth-token": self._token} if self._token else {},
-            timeout=self.limits.seconds,
-            # The address that was authorised, and no proxy in its place.
-            trust_env=False,
+            session.open(monotonic() + self.limits.connect_seconds)
+        except Overdue:
+            raise TargetError(
+                f"{self}: no connection within {self.limits.connect_seconds:g} seconds; check the "
+                "address and that the server runs"
+            ) from None
+        except HttpError as error:
+            raise self.fault(error) from None
+        return _Connection(session, self)
+
+    def fault(self, error: HttpError) -> TargetError:
+        """What an error of the connection means to whoever asks."""
+        if isinstance(error, Overdue):
+            return self.limits.overdue()
+        return TargetError(
+            f"{self}: {self.words(str(error))}; the answers so far are kept, so check that the "
+            "server runs and run it again"
         )
-        return _Connection(client, self)
+
+    def words(self, text: str) -> str:
+        """What a server said, in one clean line without the token."""
+        return first_line(without(text, self._token))
 
     def read(self, query: dict[str, Any]) -> float | None:
         """The count of a completed query; None where it was suppressed."""
         if query.get("error"):
-            raise Refused(str(query["error"]).splitlines()[0])
+            raise Refused(self.words(str(query["error"])))
         try:
             (row,) = query["rows"]
             (value,) = row["row"]
-            count = float(value)
-        except (KeyError, TypeError, ValueError):
-            raise TargetError(f"{self}: the answer is no count; check that it counts") from None
-        suppressed = row.get("released") is False or count == self.questions.system.suppressed_as
-        return None if suppressed else count
+            released = row.get("released")
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise NoCount("the answer is no single value; check that it counts") from None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise NoCount(f"the answer {self.words(repr(value)[:100])} is no count; check it")
+        if released is False or value == self.questions.system.suppressed_as:
+            return None
+        try:
+            return float(value)
+        except OverflowError:
+            raise NoCount("the answer has hundreds of digits; check that it counts") from None
 
 
 class _Connection:
     """One connection, kept open."""
 
-    def __init__(self, client: "httpx.Client", target: RestTarget):
-        self._client = client
+    def __init__(self, session: HttpSession, target: RestTarget):
+        self._session = session
         self._target = target
 
     def ask(self, statement: str) -> float | None:
-        query = {"statement": statement, "data_source_name": self._target.data_source}
-        accepted = self._call("POST", "/api/queries", json={"query": query})
-        query_id = accepted.get("query_id")
-        if not isinstance(query_id, str):
-            raise TargetError(f"{self._target}: the query was not accepted; check the address")
         end, pause = monotonic() + self._target.limits.seconds, FIRST_PAUSE
+        query = {"statement": statement, "data_source_name": self._target.data_source}
+        # A server that answers at once saves a request; one that does not know the word ignores it.
+        posted = self._call("POST", f"/api/queries?wait={WAIT_SECONDS}", end, {"query": query})
+        answered = posted.get("query")
+        if isinstance(answered, dict) and answered.get("completed"):
+            return self._target.read(answered)
+        query_id = posted.get("query_id")
+        if not isinstance(query_id, str) or not QUERY_ID.fullmatch(query_id):
+            raise TargetError(
+                f"{self._target}: the query was not accepted with an id of letters and digits; "
+                "check the address"
+            )
         while True:
-            wait = {"wait": WAIT_SECONDS}
-            status = self._call("GET", f"/api/queries/{query_id}", params=wait).get("query")
+            path = f"/api/queries/{query_id}?wait={WAIT_SECONDS}"
+            status = self._call("GET", path, end).get("query")
             if not isinstance(status, dict):
                 raise TargetError(f"{self._target}: no query in the answer; check the address")
             if status.get("completed"):
                 return self._target.read(status)
-            if monotonic() > end:
-                raise TargetError(
-                    f"{self._target}: no answer within {self._target.limits.seconds:g} seconds; "
-                    "the answers so far are kept, so run it again to resume"
-                )
+            if monotonic() + pause > end:
+                raise self._target.limits.overdue()
             sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def close(self) -> None:
-        self._client.close()
+        self._session.close()
 
-    def _call(self, method: str, path: str, **given: Any) -> dict[str, Any]:
-        import httpx
-
+    def _call(self, method: str, path: str, end: float, body: Any = None) -> dict[str, Any]:
         try:
-            response = self._client.request(method, path, **given)
-        except httpx.HTTPError as error:
-            raise TargetError(
-                f"{self._target}: {str(error) or type(error).__name__}; the answers so far are "
-                "kept, so check that the server runs and run it again"
-            ) from None
-        try:
-            content = response.json()
-        except ValueError:
-            content = None
-        if response.status_code == 401:
+            status, content = self._session.request(method, path, end, body)
+        except HttpError as error:
+            raise self._target.fault(error) from None
+        if status == 401:
             raise TargetError(
                 f"{self._target}: the token is missing or unknown to the server; give the right one"
             )
-        if not response.is_success or not isinstance(content, dict):
+        if not 200 <= status < 300 or not isinstance(content, dict):
             words = content.get("detail") if isinstance(content, dict) else None
-            raise TargetError(
-                f"{self._target}: status {response.status_code}"
-                f"{f' ({words})' if isinstance(words, str) else ''}; check the address"
-            )
+            said = f" ({self._target.words(words)})" if isinstance(words, str) else ""
+            raise TargetError(f"{self._target}: status {status}{said}; check the address")
         return content

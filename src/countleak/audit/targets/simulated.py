@@ -12,10 +12,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.noise import Threshold
+from countleak.attack.noise import Shape, Threshold
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import positions_of
 from countleak.attack.queries.signs import Signs, two_subsets
+from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Number, Secret
 from countleak.attack.transcript import Answers
 from countleak.audit.people import People
@@ -23,7 +24,12 @@ from countleak.errors import InputError
 
 
 class Mechanism(Protocol):
-    """What turns true counts into released answers."""
+    """What turns true counts into released answers, and says by what ``rules``."""
+
+    @property
+    def rules(self) -> Rules:
+        """What could be stated of the system."""
+        ...
 
     def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
         """The answers to counts (m,), each drawn by its position."""
@@ -56,6 +62,17 @@ class SimulatedDiffix:
     def __post_init__(self) -> None:
         _positive("sigma", self.sigma)
 
+    @property
+    def rules(self) -> Rules:
+        """Normal noise, with a threshold and a lowest answer where those are switched on."""
+        return Rules(
+            Shape.GAUSSIAN,
+            self.sigma,
+            suppressed=self.threshold if self.suppressing else None,
+            floor=0.0 if self.clamped else None,
+            sticky=False,
+        )
+
     def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
         noise_seed, threshold_seed = seed.spawn(2)
         noise = np.random.default_rng(noise_seed).normal(0.0, self.sigma, counts.shape)
@@ -77,6 +94,11 @@ class Gaussian:
     def __post_init__(self) -> None:
         _positive("sigma", self.sigma)
 
+    @property
+    def rules(self) -> Rules:
+        """Normal noise."""
+        return Rules(Shape.GAUSSIAN, self.sigma, sticky=False)
+
     def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
         rng = np.random.default_rng(seed)
         return Answers.to_all(counts + rng.normal(0.0, self.sigma, counts.shape))
@@ -94,6 +116,11 @@ class Laplace:
     def __post_init__(self) -> None:
         _positive("sigma", self.sigma)
 
+    @property
+    def rules(self) -> Rules:
+        """Laplace noise."""
+        return Rules(Shape.LAPLACE, self.sigma, sticky=False)
+
     def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
         rng = np.random.default_rng(seed)
         return Answers.to_all(counts + rng.laplace(0.0, self.sigma / np.sqrt(2), counts.shape))
@@ -110,6 +137,11 @@ class Uniform:
             raise InputError(
                 f"bound is {self.bound}; uniform noise needs one from 1 to {LARGEST:,}"
             )
+
+    @property
+    def rules(self) -> Rules:
+        """Noise within the bound."""
+        return Rules(Shape.UNIFORM, bound=self.bound, sticky=False)
 
     def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
         rng = np.random.default_rng(seed)
@@ -129,6 +161,13 @@ class RoundedToBase:
     def __post_init__(self) -> None:
         if not 2 <= self.base <= LARGEST:
             raise InputError(f"base is {self.base}; rounding needs one from 2 to {LARGEST:,}")
+
+    @property
+    def rules(self) -> Rules:
+        """Rounding and nothing else, the same each time unless chance decides."""
+        return Rules(
+            Shape.EXACT, base=self.base, random_rounding=self.random, sticky=not self.random
+        )
 
     def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
         draws = np.random.default_rng(seed).random(counts.shape) if self.random else 0.5

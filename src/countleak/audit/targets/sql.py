@@ -5,11 +5,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import are_integers
 from countleak.attack.secrets import Number, Secret
+from countleak.audit.targets.pool import Question
 from countleak.diffix.sql.statement import snap
 from countleak.errors import InputError
+from countleak.foreign import clean
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -57,6 +62,17 @@ class SqlQuestions:
         """What is asked, in words."""
         what = "people" if self.secret is None else str(self.secret)
         return f"{what} of {self.table} by {', '.join(self.key)}"
+
+    def asked(self, queries: Queries, positions: NDArray[np.int64]) -> list[Question]:
+        """The questions at some positions."""
+        names = () if self.secret is None else self.secret.names
+        questions = []
+        for position in positions.tolist():
+            value, row = divmod(position, len(queries))
+            about = f" about {clean(names[value])}" if names else ""
+            text = self.statement(queries, position)
+            questions.append(Question(position, f"query {row}{about}", text))
+        return questions
 
     def statement(self, queries: Queries, position: int) -> str:
         """The SQL of the question at a position."""

@@ -55,6 +55,10 @@ bench = make_group(
             ACCURACY,
             "Compare the decoders' accuracy, calibration and speed with each other and the limits.",
         ),
+        "honesty": (
+            "countleak.cli.lab.honesty",
+            "Check that expectations, claims and proofs are true on systems nobody tuned for.",
+        ),
         "questions": (
             ACCURACY,
             "Count the queries that choosing them saves, against random order from the same pool.",
@@ -66,6 +70,10 @@ bench = make_group(
         "categories": (
             ACCURACY,
             "Decode all four loan statuses together, and one by one: accuracy beside the baseline.",
+        ),
+        "exact": (
+            ACCURACY,
+            "Find how few exact counts are enough to solve for everyone, and to prove it.",
         ),
     },
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,11 +12,14 @@ from countleak.cli import console, options
 from countleak.cli.option_rules import needs
 from countleak.errors import InputError
 from countleak.lab.bench import budget as grids
+from countleak.lab.bench.attained import FEW, MANY, NAMED, measure_named
 from countleak.lab.bench.categories import measure_categories
 from countleak.lab.bench.decoders import SUITES, compare, pooled_error, queries_needed
+from countleak.lab.bench.exact import PEOPLE, crossings, measure_exact
 from countleak.lab.bench.questions import measure_questions, savings
 from countleak.lab.bench.recorded import compare_recorded, needed
-from countleak.lab.figures.benches import draw_categories, draw_orders
+from countleak.lab.figures.benches import draw_categories, draw_exact, draw_orders
+from countleak.shares import percent
 
 SHOWN = ("kind", "n", "m", "sigma", "prior", "decoder", "accuracy", "se", "worst", "perfect",
          "baseline", "evolution", "limit", "genie", "calibration_error", "claims_95",
@@ -160,7 +163,7 @@ def questions(
                 "random": f"{row.random:.0f} ± {row.random_error:.0f}",
                 "chosen": f"{row.chosen:.0f} ± {row.chosen_error:.0f}",
                 "fewer": f"{row.fewer:.0f} ± {row.fewer_error:.0f}",
-                "saved": f"{row.fewer_share:.1%}",
+                "saved": percent(row.fewer_share),
                 "wins, ties": f"{row.wins}, {row.ties}",
             }
             for row in rows
@@ -169,31 +172,51 @@ def questions(
     )
 
 
+@needs({"--suppression": {"--suite": ("paper",)}, "--within": {"--suite": ("paper",)}})
 def budget(
+    suite: Annotated[
+        Literal["paper", "named"],
+        typer.Option(
+            help="The paper's grid, or whether each decoder that is named attains what is "
+            "predicted: uniform noise, rounding, few answers, many people."
+        ),
+    ] = "paper",
     whole_grid: Annotated[
-        bool, typer.Option("--whole-grid", help="All of the paper's grid, not a thinned one.")
+        bool, typer.Option("--whole-grid", help="All of the grid, not a thinned one.")
     ] = False,
     decoder: Annotated[
-        str,
-        typer.Option(help="A list of lp, ls and bayes (one second per trial, not a millisecond)."),
-    ] = "lp,ls",
+        str | None,
+        typer.Option(
+            help="A list of lp, ls, bayes and, with --suite named, bounded (one second per trial, "
+            "not a millisecond); paper: lp,ls; named: all."
+        ),
+    ] = None,
     suppression: Annotated[
-        bool, typer.Option(help="Simulate each attack with low counts suppressed, too.")
+        bool, typer.Option(help="paper: simulate each attack with low counts suppressed, too.")
     ] = True,
-    trials: Annotated[int, typer.Option(help="Simulated attacks per cell.", min=2)] = 100,
-    within: Annotated[float, typer.Option(help="Difference beyond which a cell is named.")] = 0.015,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Simulated attacks per cell (paper: 100, named: 12).", min=2),
+    ] = None,
+    within: Annotated[
+        float, typer.Option(help="paper: difference beyond which a cell is named.")
+    ] = 0.015,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Compare the accuracy `countleak budget` predicts with simulated attacks."""
+    chosen = [name.strip() for name in decoder.split(",")] if decoder is not None else None
+    if suite == "named":
+        _named(whole_grid, chosen or list(NAMED), trials or 12, seed, json)
+        return
     with console.progress("bench budget") as report:
         rows = grids.measure_budget(
             grids.PEOPLE if whole_grid else grids.FEW_PEOPLE,
             grids.QUERIES if whole_grid else grids.FEW_QUERIES,
             grids.SIGMAS if whole_grid else grids.FEW_SIGMAS,
-            [name.strip() for name in decoder.split(",")],
+            ["lp", "ls"] if chosen is None else chosen,
             suppression,
-            trials,
+            trials or 100,
             seed,
             report,
         )
@@ -209,6 +232,20 @@ def budget(
             [asdict(row) for row in beyond], f"Cells that differ by over {within:g}"
         )
     console.print_table(summaries, "By decoder")
+
+
+def _named(whole: bool, decoders: list[str], trials: int, seed: int, json: bool) -> None:
+    """Compare with the decoders that are named; exit with 1 where one does not hold."""
+    with console.progress("bench budget") as report:
+        rows = measure_named(MANY if whole else FEW, trials, decoders, seed, report)
+    failed = sum(not row.holds for row in rows)
+    if json:
+        console.print_json({"rows": [asdict(row) for row in rows], "failed": failed})
+    else:
+        console.print_table([asdict(row) for row in rows], "Predicted, and measured of a decoder")
+        console.say(f"{len(rows) - failed} of {len(rows)} rows hold")
+    if failed:
+        raise typer.Exit(1)
 
 
 def categories(
@@ -237,3 +274,47 @@ def categories(
         console.print_json({"rows": [asdict(row) for row in rows]})
     else:
         console.print_table([asdict(row) for row in rows])
+
+
+def exact(
+    people: Annotated[str, typer.Option(help="Numbers of people, a list like 60,100.")] = ",".join(
+        map(str, PEOPLE)
+    ),
+    trials: Annotated[int, typer.Option(help="Worlds per number of queries.", min=1)] = 20,
+    limit: Annotated[float, typer.Option(help="Seconds per world.", min=0.1)] = 10.0,
+    jobs: options.Jobs = -1,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the share of worlds solved to this file.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Find how few exact counts are enough to solve for everyone, and to prove it."""
+    sizes = [options.whole_from(part, "--people") for part in people.split(",")]
+    if picture:
+        require_drawing(picture)
+    with console.progress("bench exact") as report:
+        rows = measure_exact(sizes, trials=trials, time_limit=limit, jobs=jobs, progress=report)
+    enough = [asdict(crossing) for crossing in crossings(rows)]
+    if picture:
+        draw_exact(rows, limit, picture)
+    if json:
+        console.print_json(
+            {"time_limit": limit, "rows": [asdict(row) for row in rows], "crossings": enough}
+        )
+        return
+    shown = [
+        {
+            "n": row.n,
+            "m": row.m,
+            "solved": f"{row.solved} of {row.worlds}",
+            "95%": row.interval,
+            "proven": row.proven,
+            "wrong proofs": row.wrong_proofs,
+            "time outs": row.time_outs,
+            "median seconds": row.median_seconds,
+            "last engine": ", ".join(row.engines),
+        }
+        for row in rows
+    ]
+    console.print_table(shown, f"Exact counts of random people, {limit:g} s per world")
+    console.print_table(enough, "Fewest queries from which on 95% of the worlds are solved")

@@ -1,12 +1,12 @@
-"""The narrow seam to a database: a table, a dialect, and rows for SQL that ``render`` wrote."""
+"""The narrow seam to a database: a table, a dialect, and rows for SQL of our own writing."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from countleak.diffix.salt import Salt
-from countleak.diffix.sql.render import Dialect, quote
-from countleak.diffix.sql.statement import Kind, Table
+from countleak.diffix.sql.render import Dialect, Value, quote
+from countleak.diffix.sql.statement import Column, Kind, Table
 from countleak.errors import InputError
 
 # Share of a column's values that belong to one user only, above which the column singles out.
@@ -25,8 +25,8 @@ class Database(Protocol):
         """How it writes what databases differ in; values are hashed with keys of the salt."""
         ...
 
-    def rows(self, text: str, values: Sequence[str | float] = ()) -> Sequence[tuple[Any, ...]]:
-        """The rows of a statement that ``render`` wrote, with the values of its parameters."""
+    def rows(self, text: str, values: Sequence[Value] = ()) -> Sequence[tuple[Any, ...]]:
+        """The rows of a statement of ``sql.queries``, with the values of its parameters."""
         ...
 
     def interrupt(self) -> None:
@@ -58,17 +58,20 @@ def _kind(type_name: str) -> Kind:
     return Kind.TEXT
 
 
-def with_statistics(table: Table, first_row: Callable[[str], Sequence[Any]]) -> Table:
+def with_statistics(
+    table: Table, dialect: Dialect, first_row: Callable[[str], Sequence[Any]]
+) -> Table:
     """The table with what its rows say about its columns; ``first_row`` runs a query."""
     single, isolating = set(), {table.user}
-    user = quote(table.user)
-    for name in table.columns:
+    user = Column(table.user, table.columns[table.user])
+    for name, kind in table.columns.items():
         column = quote(name)
+        source = dialect.source(table, list(dict.fromkeys([user, Column(name, kind)])), ())
         # Rows with a value, distinct values, and values that belong to one user only.
         rows, values, of_one_user = first_row(
             "SELECT sum(n), count(*), sum(CASE WHEN u = 1 THEN 1 ELSE 0 END) FROM ("
-            f"SELECT {column} AS v, count(*) AS n, count(DISTINCT {user}) AS u "
-            f"FROM {quote(table.name)} WHERE {column} IS NOT NULL GROUP BY {column}) AS s"
+            f"SELECT {column} AS v, count(*) AS n, count(DISTINCT {quote(table.user)}) AS u "
+            f"FROM {source} WHERE {column} IS NOT NULL GROUP BY {column}) AS s"
         )
         if rows is not None and rows == values:
             single.add(name)

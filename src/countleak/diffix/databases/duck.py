@@ -1,7 +1,7 @@
 """The embedded database: a table in DuckDB, behind closed doors.
 
-The data are copied in, with the salted hash of every value beside it, computed once. Then access
-to anything outside is turned off and the configuration locked, before any question comes.
+The data are copied in, cleaned, with the salted hash of every value beside it, computed once. Then
+access to anything outside is turned off and the configuration locked, before any question comes.
 """
 
 import math
@@ -16,7 +16,9 @@ import numpy as np
 
 from countleak.diffix.databases.database import declare, with_statistics
 from countleak.diffix.salt import Salt
-from countleak.diffix.sql.render import Dialect, quote, write_text
+from countleak.diffix.sql.limits import LIMITS
+from countleak.diffix.sql.magnitude import LARGEST, SMALLEST
+from countleak.diffix.sql.render import Dialect, Hash, Value, quote, write_text
 from countleak.diffix.sql.statement import Column, Kind, Table
 from countleak.errors import InputError, TargetError
 
@@ -32,18 +34,13 @@ PREPARED = 200
 
 @dataclass(frozen=True)
 class DuckDialect:
-    """Hashes are columns of the table; they were computed when it was loaded."""
+    """Columns were cleaned, and hashes computed, when the table was loaded."""
 
-    def hashed(self, table: Table, column: Column, role: str) -> str:
-        return quote(hash_column(column.name, role))
+    def source(self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash]) -> str:
+        return quote(table.name)
 
     def largest(self, expression: str, count: int) -> str:
         return f"max({expression}, {count})"
-
-
-def hash_column(name: str, role: str) -> str:
-    """The column that holds the hashes of another; a question cannot name it."""
-    return f"{role} hash of {name}"
 
 
 class Duck:
@@ -108,17 +105,19 @@ class Duck:
         source(connection)
         described = connection.execute(f"DESCRIBE SELECT * FROM {SOURCE}").fetchall()
         declared = declare(table, user, {str(row[0]): str(row[1]) for row in described})
-        kinds = declared.columns
-        columns = [Column(name, kind) for name, kind in kinds.items()]
-        hashes = [(column, "value") for column in columns] + [(Column(user, kinds[user]), "user")]
-        selected = [quote(name) for name in kinds]
-        selected += [
-            f"{hash_in_sql(column, salt.value_key(declared, column, role))} AS "
-            f"{quote(hash_column(column.name, role))}"
-            for column, role in hashes
-        ]
+        columns = [Column(name, kind) for name, kind in declared.columns.items()]
+        hashes = [Hash(column, "value") for column in columns]
+        hashes += [Hash(column, "user") for column in columns if column.name == user]
+        cleaned = ", ".join(f"{_clean(column)} AS {quote(column.name)}" for column in columns)
+        hashed = ", ".join(
+            f"{hash_in_sql(h.column, salt.value_key(declared, h.column, h.role))} AS "
+            f"{quote(h.name)}"
+            for h in hashes
+        )
         connection.execute(
-            f"CREATE TABLE {quote(table)} AS SELECT {', '.join(selected)} FROM {SOURCE}"
+            f"CREATE TABLE {quote(table)} AS SELECT *, {hashed} FROM "
+            f"(SELECT {cleaned} FROM {SOURCE}) AS s WHERE {quote(user)} IS NOT NULL "
+            f"UNION ALL SELECT {', '.join(['NULL'] * (len(columns) + len(hashes)))}"
         )
         _forget_source(connection)
         rows = _count_rows(connection, table)
@@ -128,7 +127,9 @@ class Duck:
             connection.execute("PRAGMA disable_optimizer")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        known = with_statistics(declared, lambda query: connection.execute(query).fetchall()[0])
+        known = with_statistics(
+            declared, DuckDialect(), lambda query: connection.execute(query).fetchall()[0]
+        )
         return cls(connection, known, salt)
 
     def dialect(self, salt: Salt) -> Dialect:
@@ -136,7 +137,7 @@ class Duck:
             raise InputError("the table was loaded with another salt; load it again with this one")
         return DuckDialect()
 
-    def rows(self, text: str, values: Sequence[str | float] = ()) -> Sequence[tuple[Any, ...]]:
+    def rows(self, text: str, values: Sequence[Value] = ()) -> Sequence[tuple[Any, ...]]:
         try:
             written = f"({', '.join(map(_written, values))})" if values else ""
             return self._connection.execute(f"EXECUTE {self._name(text)}{written}").fetchall()
@@ -160,25 +161,42 @@ class Duck:
         return name
 
 
-def _written(value: str | float) -> str:
+def _written(value: Value) -> str:
     """A parameter's value; with an exponent a number is a double and not a decimal."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, str):
         return write_text(value)
+    if isinstance(value, bool):
+        return str(value)
     if not math.isfinite(value):
         return f"CAST('{value!r}' AS DOUBLE)"
     written = repr(value)
     return written if "e" in written else f"{written}e0"
 
 
-def hash_in_sql(column: Column, key: str) -> str:
-    """The first 64 bits of the sha256 of key and value, NULL for NULL; as ``salt.canonical``."""
+def _clean(column: Column) -> str:
+    """A column as it is loaded, with values of which none can raise an error."""
     value = quote(column.name)
     if column.kind is Kind.WHOLE:
-        text = f"CAST({value} AS VARCHAR)"
+        return f"CAST({value} AS BIGINT)"
+    if column.kind is Kind.TEXT:
+        # A statement cannot hold the character 0.
+        return f"left(replace(CAST({value} AS VARCHAR), chr(0), ''), {LIMITS.text})"
+    number = f"CAST({value} AS DOUBLE)"
+    return (
+        f"CASE WHEN isnan({number}) THEN NULL WHEN abs({number}) < {SMALLEST:g} THEN 0e0 "
+        f"WHEN {value} IS NOT NULL THEN least(greatest({number}, {-LARGEST:g}), {LARGEST:g}) END"
+    )
+
+
+def hash_in_sql(column: Column, key: str) -> str:
+    """The first 64 bits of the sha256 of key and value, NULL for NULL; as ``salt.canonical``."""
+    text = quote(column.name)
+    if column.kind is Kind.WHOLE:
+        text = f"CAST({text} AS VARCHAR)"
     elif column.kind is Kind.NUMBER:
-        text = f"CAST(CAST(CAST({value} AS DOUBLE) + CAST(0 AS DOUBLE) AS BIT) AS VARCHAR)"
-    else:
-        text = f"CAST({value} AS VARCHAR)"
+        text = f"CAST(CAST({text} AS BIT) AS VARCHAR)"
     return f"CAST('0x' || substr(sha256({write_text(key)} || {text}), 1, 16) AS UBIGINT)"
 
 

@@ -5,9 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from countleak.addresses import PostgresAddress
 from countleak.diffix.databases.database import declare, with_statistics
 from countleak.diffix.salt import Salt
-from countleak.diffix.sql.render import Dialect, quote, write_text
+from countleak.diffix.sql.limits import LIMITS
+from countleak.diffix.sql.magnitude import LARGEST, SMALLEST
+from countleak.diffix.sql.render import Dialect, Hash, Value, quote, write_text
 from countleak.diffix.sql.statement import Column, Kind, Table
 from countleak.errors import InputError, MissingExtra, TargetError
 
@@ -19,29 +22,51 @@ SECONDS = 30
 
 @dataclass(frozen=True)
 class PostgresDialect:
-    """Hashes are computed over the matching rows, as the question comes."""
+    """Columns are cleaned, and hashes computed, over the matching rows, as the question comes."""
 
     salt: Salt
 
-    def hashed(self, table: Table, column: Column, role: str) -> str:
-        key = write_text(self.salt.value_key(table, column, role))
-        text = _canonical(column)
-        digest = f"encode(sha256(convert_to({key} || {text}, 'UTF8')), 'hex')"
-        return f"CAST(CAST('x' || substr({digest}, 1, 16) AS bit(64)) AS bigint)"
+    def source(self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash]) -> str:
+        selected = [f"{_clean(column)} AS {quote(column.name)}" for column in columns]
+        selected += [f"{self._hashed(table, h)} AS {quote(h.name)}" for h in hashes]
+        user = _clean(Column(table.user, table.columns[table.user]))
+        return (
+            f"(SELECT {', '.join(selected)} FROM {quote(table.name)} WHERE {user} IS NOT NULL "
+            f"UNION ALL SELECT {', '.join(['NULL'] * len(selected))}) AS t"
+        )
 
     def largest(self, expression: str, count: int) -> str:
         return f"(array_agg({expression} ORDER BY {expression} DESC NULLS LAST))[1:{count}]"
 
+    def _hashed(self, table: Table, of: Hash) -> str:
+        key = write_text(self.salt.value_key(table, of.column, of.role))
+        digest = f"encode(sha256(convert_to({key} || {_canonical(of.column)}, 'UTF8')), 'hex')"
+        return f"CAST(CAST('x' || substr({digest}, 1, 16) AS bit(64)) AS bigint)"
+
+
+def _clean(column: Column) -> str:
+    """A column with values of which none can raise an error."""
+    value = quote(column.name)
+    if column.kind is Kind.WHOLE:
+        return value
+    if column.kind is Kind.TEXT:
+        # Not every collation can be compared by patterns; that of the database can.
+        return f'left(CAST({value} AS text), {LIMITS.text}) COLLATE "default"'
+    # Constants without a type have the column's, which may hold more than a double.
+    bounded = f"least(greatest({value}, '{-LARGEST:g}'), '{LARGEST:g}')"
+    return (
+        f"CASE WHEN {value} = 'NaN' THEN NULL WHEN abs({value}) < '{SMALLEST:g}' "
+        f"THEN CAST(0 AS double precision) WHEN {value} IS NOT NULL "
+        f"THEN CAST({bounded} AS double precision) END"
+    )
+
 
 def _canonical(column: Column) -> str:
     """The one spelling of a value, as ``salt.canonical``."""
-    value = quote(column.name)
     if column.kind is Kind.NUMBER:
-        # Adding 0 makes one of the two zeros.
-        number = f"CAST({value} AS double precision) + CAST(0 AS double precision)"
-        bits = f"CAST('x' || encode(float8send({number}), 'hex') AS bit(64))"
+        bits = f"CAST('x' || encode(float8send({_clean(column)}), 'hex') AS bit(64))"
         return f"CAST({bits} AS text)"
-    return f"CAST({value} AS text)"
+    return f"CAST({_clean(column)} AS text)"
 
 
 class Postgres:
@@ -55,7 +80,7 @@ class Postgres:
     def dialect(self, salt: Salt) -> Dialect:
         return PostgresDialect(salt)
 
-    def rows(self, text: str, values: Sequence[str | float] = ()) -> Sequence[tuple[Any, ...]]:
+    def rows(self, text: str, values: Sequence[Value] = ()) -> Sequence[tuple[Any, ...]]:
         import psycopg
 
         try:
@@ -82,15 +107,21 @@ def connect(url: str, *, table: str, user: str, seconds: int = SECONDS) -> Itera
         raise MissingExtra("a PostgreSQL database", "postgres") from None
     options = (
         f"-c default_transaction_read_only=on -c statement_timeout={1000 * seconds} "
-        "-c extra_float_digits=1 -c standard_conforming_strings=on -c search_path=public"
+        "-c extra_float_digits=1 -c standard_conforming_strings=on -c search_path=public "
+        "-c client_encoding=UTF8 -c datestyle=ISO -c intervalstyle=postgres -c timezone=UTC"
     )
+    address = PostgresAddress.read(url)
     try:
-        connection = psycopg.connect(url, autocommit=True, options=options)
+        connection = psycopg.connect(address.text, autocommit=True, options=options)
     except psycopg.Error as error:
         raise InputError(
-            f"no PostgreSQL server: {str(error).splitlines()[0]}; check its address"
+            f"no PostgreSQL server: {address.words(str(error))}; check its address"
         ) from None
     with connection:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            # Texts of others cannot all be sent, and those that cannot would raise an error.
+            raise InputError(f"the database is encoded in {encoding}; use one in UTF8")
         yield Postgres(connection, _described(connection, table, user))
 
 
@@ -103,4 +134,9 @@ def _described(connection: "psycopg.Connection[Any]", table: str, user: str) -> 
     if not columns:
         raise InputError(f"there is no table {table!r} in the schema public of that database")
     declared = declare(table, user, {str(name): str(type_name) for name, type_name in columns})
-    return with_statistics(declared, lambda query: connection.execute(query.encode()).fetchall()[0])
+    # Statistics hash nothing, so any salt will do.
+    return with_statistics(
+        declared,
+        PostgresDialect(Salt.random()),
+        lambda query: connection.execute(query.encode()).fetchall()[0],
+    )

@@ -4,7 +4,6 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import fields
 from functools import partial
 from math import ceil
@@ -13,17 +12,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from countleak.diffix.databases.database import Database
-from countleak.diffix.databases.duck import Duck
-from countleak.diffix.databases.postgres import connect
-from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
 from countleak.diffix.salt import Salt, keep_salt, read_private, read_salt
 from countleak.diffix.server.background import DATABASE, TABLE, USER
+from countleak.diffix.server.loading import Columns, File, Remote
 from countleak.diffix.server.options import Limits, Listening
 from countleak.diffix.server.server import Server
 from countleak.diffix.server.session import Served
-from countleak.diffix.server.users import User, Users, Verifier, hash_token
+from countleak.diffix.server.users import User, Users, Verifier, hash_token, scram_salt
+from countleak.diffix.server.worker import Load
 from countleak.errors import InputError
 from countleak.files import read_text
 
@@ -36,14 +33,13 @@ def demo(
 ) -> Server:
     """A server of these columns for one user, who is trusted; the noise is that of 18.1."""
     salt, limits = read_salt(salt_path), Limits()
-    database = Duck.of_columns(columns, salt, table=TABLE, user=user)
-    engine = Engine(database, release_of(RELEASE), salt)
     users = Users({USER: User(USER, trusted=True)})
-    served = [Served(DATABASE, [engine], limits, users.by_name)]
+    load = Columns(dict(columns), TABLE, user, RELEASE, salt)
+    served = [Served(DATABASE, load, limits, users.by_name)]
     return Server(served, users, listening, limits, partial(keep_salt, salt_path, salt))
 
 
-def from_file(stack: ExitStack, path: Path, changed: Mapping[str, Any]) -> Server:
+def from_file(path: Path, changed: Mapping[str, Any]) -> Server:
     """The server that a TOML file describes; ``changed`` are fields of its listeners.
 
     Its salt is made where there is none, and kept once the server listens.
@@ -54,7 +50,7 @@ def from_file(stack: ExitStack, path: Path, changed: Mapping[str, Any]) -> Serve
         raise InputError(f"{path}: not TOML ({error}); {EXAMPLE}") from None
     reader = _Reader(path)
     try:
-        return reader.server(stack, content, changed)
+        return reader.server(content, changed)
     except InputError as error:
         text = str(error)
         raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
@@ -64,29 +60,27 @@ class _Reader:
     """Reads the parts of a file; paths in it count from its folder."""
 
     def __init__(self, path: Path):
-        self._folder = path.parent
+        self._path, self._folder = path, path.parent
 
-    def server(
-        self, stack: ExitStack, content: dict[str, Any], changed: Mapping[str, Any]
-    ) -> Server:
+    def server(self, content: dict[str, Any], changed: Mapping[str, Any]) -> Server:
         limits = Limits(**self._known(Limits, content.pop("limits", {}), "limits"))
         given = self._known(Listening, content.pop("listen", {}), "listen")
         for name in ("certificate", "key"):
             if name in given:
                 given[name] = self._folder / str(given[name])
         listening = Listening(**{**given, **changed})
-        release = release_of(str(content.pop("release", RELEASE)))
+        release = release_of(str(content.pop("release", RELEASE))).name
         salt_path = self._folder / str(content.pop("salt_file", "salt"))
         salt = read_salt(salt_path)
         described = self._tables(content, "users")
-        users = Users({name: self._user(name, entry) for name, entry in described.items()})
+        secret = salt.key("users").encode()
+        users = Users(
+            {name: self._user(name, entry, secret) for name, entry in described.items()}, secret
+        )
         served = []
         for name, entry in self._tables(content, "databases").items():
-            engines = [
-                Engine(database, release, salt)
-                for database in self._databases(stack, name, entry, salt, limits)
-            ]
-            served.append(Served(name, engines, limits, users.by_name))
+            load = self._database(name, entry, release, salt, limits)
+            served.append(Served(name, load, limits, users.by_name, str(self._path)))
         if content:
             raise InputError(f"unknown key {next(iter(content))!r}; {EXAMPLE}")
         if not served:
@@ -114,13 +108,15 @@ class _Reader:
             if name not in known:
                 raise InputError(f"{where}: unknown key {name!r}; choose {', '.join(known)}")
             wanted = str if name in ("host", "certificate", "key") else (int, float)
-            if not isinstance(value, wanted) or isinstance(value, bool):
+            if isinstance(known[name], bool) != isinstance(value, bool):
+                raise InputError(f"{where}: {name} is {value!r}, expected another type")
+            if not isinstance(value, wanted):
                 raise InputError(f"{where}: {name} is {value!r}, expected another type")
             if isinstance(known[name], int) and not isinstance(value, int):
                 raise InputError(f"{where}: {name} is {value!r}, expected a whole number")
         return dict(given)
 
-    def _user(self, name: str, entry: dict[str, Any]) -> User:
+    def _user(self, name: str, entry: dict[str, Any], secret: bytes) -> User:
         where = f"user {name}"
         trusted = entry.pop("trust", False)
         databases = entry.pop("databases", [])
@@ -130,7 +126,7 @@ class _Reader:
         if "verifier" in entry:
             verifier = Verifier.parse(str(entry.pop("verifier")))
         elif password := self._secret(entry, "password", where):
-            verifier = Verifier.of_password(password)
+            verifier = Verifier.of_password(password, scram_salt(secret, name))
         tokens = []
         if "token_sha256" in entry:
             hashed = str(entry.pop("token_sha256"))
@@ -168,14 +164,15 @@ class _Reader:
             return read_private(path, name).decode().strip() or None
         return None
 
-    def _databases(
-        self, stack: ExitStack, name: str, entry: dict[str, Any], salt: Salt, limits: Limits
-    ) -> list[Database]:
-        """One database per table that is declared with its user column."""
+    def _database(
+        self, name: str, entry: dict[str, Any], release: str, salt: Salt, limits: Limits
+    ) -> Load:
+        """How to load a database: each of its tables is declared with its user column."""
         where = f"database {name}"
         tables = entry.pop("tables", None)
         if not isinstance(tables, dict) or not tables:
             raise InputError(f'{where}: declare tables = {{ loans = "client_id" }}: name, user id')
+        declared = {str(table): str(user) for table, user in tables.items()}
         file, url = entry.pop("file", None), self._url(entry, where)
         if entry:
             raise InputError(f"{where}: unknown key {next(iter(entry))!r}; {EXAMPLE}")
@@ -183,18 +180,13 @@ class _Reader:
             raise InputError(f"{where}: name a file, or a url or url_env")
         if url is not None:
             # A little longer than the server waits: it stops what takes longer, in clearer words.
-            seconds = ceil(limits.seconds) + 1
-            return [
-                stack.enter_context(connect(url, table=str(table), user=str(user), seconds=seconds))
-                for table, user in tables.items()
-            ]
+            return Remote(url, declared, release, salt, ceil(limits.seconds) + 1)
+        if "://" in str(file):
+            raise InputError(f"{where}: file is an address; write it as url, or in url_env")
         path = self._folder / str(file)
         if path.suffix in (".csv", ".parquet") and len(tables) > 1:
             raise InputError(f"{where}: {file} is one table; declare one")
-        return [
-            Duck.of_file(path, salt, table=str(table), user=str(user))
-            for table, user in tables.items()
-        ]
+        return File(path.absolute(), declared, release, salt)
 
     def _url(self, entry: dict[str, Any], where: str) -> str | None:
         if "url_env" in entry:

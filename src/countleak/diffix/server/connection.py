@@ -3,25 +3,27 @@
 import asyncio
 import ssl
 import struct
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from pygwire import ConnectionPhase, FrontendMessageDecoder, PygwireError, messages
 from pygwire.constants import TransactionStatus
 from pygwire.messages import PGMessage
 
-from countleak.diffix.server.errors import CANCELLED, PROTOCOL, Failure, state_of
+from countleak.diffix.server.errors import PROTOCOL, SHUTTING_DOWN, Failure, state_of
 from countleak.diffix.server.extended import ExtendedQueries
 from countleak.diffix.server.options import Limits
-from countleak.diffix.server.results import BINARY_FORMAT, TEXT_FORMAT, Field, Result, Type
+from countleak.diffix.server.results import TEXT_FORMAT, Field, Result
 from countleak.diffix.server.session import Session
 from countleak.errors import TargetError
 
-T = TypeVar("T")
 # As PostgreSQL's own limit on start-up packets.
 STARTUP_SIZE = 10_000
 # Rows between two looks at whether the client takes them.
 BATCH = 500
+# Messages that are answered before others get their turn.
+BURST = 20
 
 
 class Connection:
@@ -31,14 +33,13 @@ class Connection:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits
     ) -> None:
         """Speak with a client that has just connected; nothing of it is known yet."""
-        # By these it can be cancelled.
+        # By these its session can be cancelled.
         self.number, self.key = 0, b""
+        self.session: Session | None = None
         self.secure = False
         self._reader, self._writer = reader, writer
         self._longest, self._stall_seconds = limits.message_size, limits.stall_seconds
         self._out = bytearray()
-        self._running: asyncio.Future[Any] | None = None
-        self._cancelled = False
         name = writer.get_extra_info("peername")
         self.peer = f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "client"
 
@@ -80,25 +81,6 @@ class Connection:
         await self._writer.start_tls(context)
         self.secure = True
 
-    def cancel(self) -> None:
-        """Give up what is running, if anything is."""
-        if self._running is not None:
-            self._cancelled = True
-            self._running.cancel()
-
-    async def run(self, session: Session, work: Callable[[], T]) -> T:
-        """What ``work`` returns in the database's thread, unless the client cancels it."""
-        running = asyncio.ensure_future(session.served.run(work))
-        self._running = running
-        try:
-            return await running
-        except asyncio.CancelledError:
-            if not self._cancelled:
-                raise
-            raise Failure(CANCELLED, "canceling statement due to user request") from None
-        finally:
-            self._running, self._cancelled = None, False
-
     def send(self, message: PGMessage) -> None:
         """Put a message with those that go out at the next ``flush``."""
         self._out += message.to_wire()
@@ -124,18 +106,11 @@ class Connection:
         ]
         self.send(messages.RowDescription(described))
 
-    async def send_rows(
-        self, result: Result, start: int, count: int, formats: Sequence[int] = ()
-    ) -> None:
-        """Send ``count`` rows of a result from ``start`` on."""
-        fields = result.fields or ()
-        chosen = formats or [TEXT_FORMAT] * len(fields)
-        for number, row in enumerate(result.rows[start : start + count], 1):
-            written = [
-                write_value(v, f.type, c) for v, f, c in zip(row, fields, chosen, strict=True)
-            ]
-            self.send(messages.DataRow(written))
-            if number % BATCH == 0:
+    async def send_rows(self, rows: Sequence[bytes]) -> None:
+        """Send rows of a result."""
+        for start in range(0, len(rows), BATCH):
+            self._out += b"".join(rows[start : start + BATCH])
+            if start + BATCH < len(rows):
                 await self.flush()
 
     def send_end(self, result: Result, count: int) -> None:
@@ -160,10 +135,11 @@ class Connection:
 class Conversation:
     """What a client of an open session says, answered until it leaves."""
 
-    def __init__(self, connection: Connection, session: Session):
-        """Answer what comes over ``connection`` in ``session``."""
+    def __init__(self, connection: Connection, session: Session, turn: asyncio.Lock):
+        """Answer what comes over ``connection`` in ``session``; its user has one ``turn``."""
         self._connection = connection
         self._session = session
+        self._turn = turn
         self._extended = ExtendedQueries(connection, session)
         # After an error in an extended query everything is passed over until the next Sync.
         self._skipping = False
@@ -171,8 +147,14 @@ class Conversation:
     async def hold(self) -> None:
         """Answer message after message, until the client says goodbye."""
         await self._ready()
+        number = 0
         while not isinstance(message := await self._connection.next(), messages.Terminate):
             await self._take(message)
+            number += 1
+            if number % BURST == 0:
+                # However many connections a user floods, others wait for one of them at a time.
+                async with self._turn:
+                    await asyncio.sleep(0)
 
     async def _take(self, message: PGMessage) -> None:
         if isinstance(message, messages.Sync):
@@ -199,7 +181,7 @@ class Conversation:
         try:
             await work
         except TargetError as error:
-            if isinstance(error, Failure) and error.state == PROTOCOL:
+            if isinstance(error, Failure) and error.state in (PROTOCOL, SHUTTING_DOWN):
                 raise
             self._session.state.fail()
             self._connection.send_error(error)
@@ -208,30 +190,19 @@ class Conversation:
 
     async def _simple(self, text: str) -> None:
         """Answer the statements of a text one after the other."""
-        results, more = self._session.results(text), True
-        while more:
-            result, more = await self._connection.run(
-                self._session, lambda: next(results, (None, False))
-            )
+        texts = deque([text])
+        while texts:
+            result, others = await self._session.run(texts.popleft())
+            texts.extend(others)
             if result is None:
                 self._connection.send(messages.EmptyQueryResponse())
                 return
             if result.fields is not None:
                 self._connection.send_fields(result.fields)
-            await self._connection.send_rows(result, 0, len(result.rows))
+            await self._connection.send_rows(result.rows)
             if result.forgotten is not None:
                 self._extended.forget(result.forgotten)
             self._connection.send_end(result, len(result.rows))
-
-
-def write_value(value: Any, type: Type, format: int) -> bytes | None:
-    """A value as the wire carries it; None for NULL."""
-    if value is None:
-        return None
-    try:
-        return type.binary(value) if format == BINARY_FORMAT else type.text(value).encode()
-    except (struct.error, ValueError, OverflowError):
-        raise Failure("22003", f"A value does not fit the type {type.name}.") from None
 
 
 def _decoded(frame: bytes, phase: ConnectionPhase) -> PGMessage:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from countleak.diffix.server.errors import BAD_VALUE, UNKNOWN_NAME, Failure
-from countleak.diffix.server.results import EVERY, TEXT, Field, Result
+from countleak.diffix.server.results import EVERY, TEXT, Field, Result, write_rows
 
 VERSION = "14.0"
 # What a client hears at the start of a session, and whenever it changes.
@@ -120,7 +120,8 @@ class State:
                 self.status = IDLE
                 return Result("ROLLBACK" if undone else "COMMIT")
             case ("show", *name):
-                return Result("SHOW", self.fields(control), self._show(name))
+                fields = self.fields(control) or ()
+                return Result("SHOW", fields, write_rows(self._show(name), fields))
             case ("set", *_):
                 return Result("SET", changed=self._set(control.written[1:]))
             case ("reset", *rest):

@@ -1,7 +1,7 @@
 """Extended queries: statements that are prepared, bound to values, and read through portals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pygwire import messages
@@ -9,23 +9,45 @@ from pygwire import messages
 from countleak.diffix.server.control import IDLE
 from countleak.diffix.server.errors import NO_PORTAL, NO_STATEMENT, PROTOCOL, TOO_MUCH, Failure
 from countleak.diffix.server.parameters import Parameter, read_value
+from countleak.diffix.server.requests import Description
 from countleak.diffix.server.results import EVERY, TEXT_FORMAT, Result
-from countleak.diffix.server.session import Prepared, Session
+from countleak.diffix.server.session import Session
 
 if TYPE_CHECKING:
     from countleak.diffix.server.connection import Connection
 
-# Statements that a connection can hold, and portals.
+# Statements that a connection can hold, and portals; and their bytes in all.
 MOST_HELD = 1000
+MOST_BYTES_HELD = 4_000_000
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement as it was sent, with types for some parameters; None describes an empty one."""
+
+    text: str
+    given: tuple[int, ...]
+    description: Description | None
+
+    @property
+    def types(self) -> tuple[int, ...]:
+        """The types of its parameters."""
+        return () if self.description is None else self.description.types
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return len(self.text) + 4 * len(self.given)
 
 
 @dataclass
 class Portal:
     """A statement with its values; once run, its result and how far it was read."""
 
-    prepared: Prepared | None
+    statement: Statement
     values: tuple[Parameter, ...]
     formats: Sequence[int]
+    size: int
     result: Result | None = None
     position: int = 0
 
@@ -37,7 +59,7 @@ class ExtendedQueries:
         """Answer what comes over ``connection`` in ``session``."""
         self._connection = connection
         self._session = session
-        self._statements: dict[str, Prepared | None] = {}
+        self._statements: dict[str, Statement] = {}
         self._portals: dict[str, Portal] = {}
 
     def sync(self) -> None:
@@ -73,17 +95,15 @@ class ExtendedQueries:
     async def _parse(self, message: messages.Parse) -> None:
         if message.statement and message.statement in self._statements:
             raise Failure("42P05", f'prepared statement "{message.statement}" already exists')
-        _check_room(self._statements)
-        prepared = await self._connection.run(
-            self._session, lambda: self._session.prepare(message.query, message.param_types)
-        )
-        self._statements[message.statement] = prepared
+        self._check_room(self._statements, len(message.query))
+        given = tuple(message.param_types)
+        description = await self._session.describe(message.query, given)
+        self._statements[message.statement] = Statement(message.query, given, description)
         self._connection.send(messages.ParseComplete())
 
     def _bind(self, message: messages.Bind) -> None:
-        prepared = self._statement(message.statement)
-        types = () if prepared is None else prepared.types
-        given = message.param_values
+        statement = self._statement(message.statement)
+        given, types = message.param_values, statement.types
         if len(given) != len(types):
             raise Failure(
                 "08P02",
@@ -91,50 +111,56 @@ class ExtendedQueries:
             )
         formats = _formats(message.param_formats, len(given))
         values = [read_value(v, t, f) for v, t, f in zip(given, types, formats, strict=True)]
-        fields = 0 if prepared is None or prepared.fields is None else len(prepared.fields)
-        _check_room(self._portals)
+        description = statement.description
+        fields = 0 if description is None or not description.fields else len(description.fields)
+        size = sum(len(value or b"") for value in given)
+        self._check_room(self._portals, size)
         self._portals[message.portal] = Portal(
-            prepared, tuple(values), _formats(message.result_formats, fields)
+            statement, tuple(values), _formats(message.result_formats, fields), size
         )
         self._connection.send(messages.BindComplete())
 
     def _describe(self, message: messages.Describe) -> None:
+        formats: Sequence[int] = ()
         if message.kind == "S":
-            prepared = self._statement(message.name)
-            types = () if prepared is None else prepared.types
-            self._connection.send(messages.ParameterDescription(list(types)))
-            formats: Sequence[int] = ()
+            statement = self._statement(message.name)
+            self._connection.send(messages.ParameterDescription(list(statement.types)))
         else:
             portal = self._portal(message.name)
-            prepared, formats = portal.prepared, portal.formats
-        if prepared is None or prepared.fields is None:
+            statement, formats = portal.statement, portal.formats
+        if statement.description is None or statement.description.fields is None:
             self._connection.send(messages.NoData())
         else:
-            self._connection.send_fields(prepared.fields, formats)
+            self._connection.send_fields(statement.description.fields, formats)
 
     async def _execute(self, message: messages.Execute) -> None:
         portal = self._portal(message.portal)
-        prepared = portal.prepared
-        if prepared is None:
-            self._connection.send(messages.EmptyQueryResponse())
-            return
         if portal.result is None:
-            portal.result = await self._connection.run(
-                self._session, lambda: self._session.run(prepared, portal.values)
+            statement = portal.statement
+            portal.result, _ = await self._session.run(
+                statement.text, statement.given, portal.values, portal.formats
             )
         result, start = portal.result, portal.position
+        if result is None:
+            self._connection.send(messages.EmptyQueryResponse())
+            return
         left = len(result.rows) - start
         count = min(left, message.max_rows or left)
-        await self._connection.send_rows(result, start, count, portal.formats)
+        if start == 0 < left - count:
+            portal.size += sum(map(len, result.rows))
+            self._check_room({}, 0)
+        await self._connection.send_rows(result.rows[start : start + count])
         portal.position += count
         if count < left:
             self._connection.send(messages.PortalSuspended())
         else:
+            # Nothing is left of it, and so nothing is kept.
+            portal.result, portal.position = replace(result, rows=()), 0
             if result.forgotten is not None:
                 self.forget(result.forgotten)
             self._connection.send_end(result, count)
 
-    def _statement(self, name: str) -> Prepared | None:
+    def _statement(self, name: str) -> Statement:
         if name not in self._statements:
             raise Failure(NO_STATEMENT, f'prepared statement "{name[:63]}" does not exist')
         return self._statements[name]
@@ -144,10 +170,17 @@ class ExtendedQueries:
             raise Failure(NO_PORTAL, f'portal "{name[:63]}" does not exist')
         return self._portals[name]
 
-
-def _check_room(held: Mapping[str, object]) -> None:
-    if len(held) >= MOST_HELD:
-        raise Failure(TOO_MUCH, f"A connection holds at most {MOST_HELD} of these; close some.")
+    def _check_room(self, held: Mapping[str, object], size: int) -> None:
+        if len(held) >= MOST_HELD:
+            raise Failure(TOO_MUCH, f"A connection holds at most {MOST_HELD} of these; close some.")
+        size += sum(statement.size for statement in self._statements.values())
+        size += sum(portal.size for portal in self._portals.values())
+        if size > MOST_BYTES_HELD:
+            raise Failure(
+                TOO_MUCH,
+                f"The statements and portals of a connection hold at most {MOST_BYTES_HELD} bytes; "
+                "close some.",
+            )
 
 
 def _formats(given: Sequence[int], count: int) -> list[int]:

@@ -5,6 +5,7 @@ import ssl
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from countleak.diffix.salt import read_private
 from countleak.diffix.server.users import Users
 from countleak.errors import InputError
 
@@ -26,6 +27,8 @@ class Listening:
     rest_port: int | None = 8033
     certificate: Path | None = None
     key: Path | None = None
+    # Whether PostgreSQL's clients must come over TLS; with a certificate, those of REST always do.
+    require_tls: bool = False
 
     @property
     def is_loopback(self) -> bool:
@@ -39,6 +42,10 @@ class Listening:
         """Refuse to be reached from other machines without proof of who asks."""
         if (self.certificate is None) != (self.key is None):
             raise InputError("TLS takes a certificate and its key; name both or none")
+        if self.require_tls and self.certificate is None:
+            raise InputError(
+                "require_tls is set, and there is no certificate; name one, and its key"
+            )
         if self.is_loopback:
             return
         for user in users.by_name.values():
@@ -55,6 +62,7 @@ class Listening:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
+            read_private(self.key, "key")
             context.load_cert_chain(self.certificate, self.key)
             return Tls(context, self.certificate.read_text())
         except (OSError, ssl.SSLError) as error:
@@ -65,20 +73,30 @@ class Listening:
 
 @dataclass(frozen=True)
 class Limits:
-    """At most this many connections, characters per query, seconds per answer, and rows of it.
+    """How much a server gives to its clients, and how much of it to one user."""
 
-    ``login_seconds`` is the time to start up and authenticate; ``stall_seconds`` to finish a
-    message that was begun, or to take an answer; ``queries_kept`` REST queries can still be asked
-    for.
-    """
-
+    # Connections over the PostgreSQL protocol, and as many over REST.
     connections: int = 200
+    user_connections: int = 100
+    # Queries of a user that run or wait.
+    user_queries: int = 100
     query_length: int = 100_000
+    # For an answer, from when it is begun; and to wait before that.
     seconds: float = 30.0
+    queue_seconds: float = 120.0
     rows: int = 10_000
+    # To start up and prove who one is; for REST, to send the head of a request.
     login_seconds: float = 10.0
+    # To finish a message that was begun, or to take an answer.
     stall_seconds: float = 30.0
+    # For running queries to end when the server stops.
+    drain_seconds: float = 5.0
+    # REST queries of a user that can still be fetched, and the bytes of their answers.
     queries_kept: int = 1000
+    bytes_kept: int = 50_000_000
+    # Processes per database, and the memory in MiB that each may take beyond its tables.
+    workers: int = 2
+    memory: int = 2000
 
     def __post_init__(self) -> None:
         for field in fields(self):

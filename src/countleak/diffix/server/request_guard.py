@@ -37,8 +37,8 @@ class RequestGuard:
             await _refuse(400, "This server answers under its own name only.", scope, receive, send)
             return
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if scope["method"] == "POST" and kind not in (b"application/json", b""):
-            # A page elsewhere can have a browser post forms and texts, but no JSON.
+        if scope["method"] == "POST" and kind != b"application/json":
+            # A page elsewhere can have a browser post forms and texts, or nothing, but no JSON.
             await _refuse(
                 415, "Send the header content-type: application/json.", scope, receive, send
             )

@@ -1,22 +1,23 @@
-"""The REST interface: a query is submitted, and its answer fetched by its id."""
+"""The REST interface: a query is submitted; its answer comes at once or is fetched by its id."""
 
-import asyncio
-import secrets
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Path, Query, Request
-from fastapi.responses import RedirectResponse
-from pydantic import BaseModel, Field
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from pydantic import BaseModel, Field, ValidationError
 
-from countleak.diffix.engine import Answer
+from countleak.diffix.server.errors import SHUTTING_DOWN, Failure
+from countleak.diffix.server.jobs import Job, Jobs
 from countleak.diffix.server.options import Limits
-from countleak.diffix.server.session import Question, Served, Session
+from countleak.diffix.server.rest_page import page
+from countleak.diffix.server.session import Served
 from countleak.diffix.server.users import User, Users
-from countleak.errors import Refused, TargetError
 
 TEXT_PATTERN = r"^[^\x00]*$"
 LONGEST_WAIT = 30
@@ -33,13 +34,6 @@ class Submission(BaseModel):
     """What is submitted."""
 
     query: SubmittedQuery
-
-
-class Accepted(BaseModel):
-    """The id to ask for the answer by."""
-
-    success: bool = True
-    query_id: str
 
 
 class AnswerRow(BaseModel):
@@ -61,6 +55,14 @@ class Outcome(BaseModel):
     rows: list[AnswerRow] = []
     error: str | None = None
     notices: list[str] = []
+
+
+class Accepted(BaseModel):
+    """The id to ask for the answer by; and the query as it stands, if one waits for it."""
+
+    success: bool = True
+    query_id: str
+    query: Outcome | None = None
 
 
 class OutcomeReply(BaseModel):
@@ -88,64 +90,30 @@ class Problem(BaseModel):
     detail: str
 
 
-class _Kept:
-    """A query that was submitted, while it runs and for a while after."""
-
-    def __init__(self, user: str, outcome: Outcome):
-        self.user = user
-        self.outcome = outcome
-        self.task: asyncio.Task[None] | None = None
-
-    async def run(self, served: Served) -> None:
-        """Fill in the outcome."""
-        outcome = self.outcome
-        try:
-            answer = await served.run(_ask, served, self.user, outcome.statement)
-        except TargetError as error:
-            outcome.state, outcome.error = "error", str(error)
-        except asyncio.CancelledError:
-            outcome.state, outcome.error = "cancelled", "The query was cancelled."
-        else:
-            outcome.state = "completed"
-            outcome.columns = list(answer.columns)
-            outcome.rows = [
-                AnswerRow(row=[_plain(value) for value in row.values], released=row.released)
-                for row in answer.rows
-            ]
-            outcome.notices = list(answer.notices)
-        outcome.completed = True
-
-
-def _ask(served: Served, user: str, text: str) -> Answer:
-    prepared = Session(served, user, {}).prepare(text)
-    if prepared is None or not isinstance(prepared.statement, Question) or prepared.types:
-        raise Refused("Only SELECT statements over one table are answered.")
-    return served.ask(user, prepared.statement)
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it; whatever is not a number or a text is written as text."""
-    return value if isinstance(value, int | float | str | bool | None) else str(value)
-
-
 @dataclass
-class _Queries:
-    """What the routes share: the databases, the users, and the latest queries by id."""
+class _Shared:
+    """What the routes share: the databases, the users, and their queries and requests."""
 
     databases: Mapping[str, Served]
     users: Users
     limits: Limits
-    kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
+    jobs: Jobs
+    requests: Counter[str] = field(default_factory=Counter)
 
-    def find(self, user: User, query_id: str) -> _Kept:
-        """A query of that user's."""
-        kept = self.kept.get(query_id)
-        if kept is None or kept.user != user.name:
-            raise HTTPException(404, "There is no such query; the oldest ones are forgotten.")
-        return kept
+    @contextmanager
+    def request_of(self, user: User) -> Iterator[None]:
+        """A request of that user's, while it is answered: one user's never take all places."""
+        most = self.limits.user_connections
+        if self.requests[user.name] >= most:
+            raise HTTPException(429, f"At most {most} requests of a user are answered at a time.")
+        self.requests[user.name] += 1
+        try:
+            yield
+        finally:
+            self.requests[user.name] -= 1
 
-    def submit(self, user: User, query: SubmittedQuery) -> str:
-        """Start a query; its id."""
+    def submit(self, user: User, query: SubmittedQuery) -> Job:
+        """Start a query."""
         served = self.databases.get(query.data_source_name)
         if served is None or not user.may_ask(query.data_source_name):
             raise HTTPException(404, "There is no data source of that name.")
@@ -154,33 +122,29 @@ class _Queries:
             raise HTTPException(
                 413, f"The query is too long; at most {longest} characters are read."
             )
-        self._make_room()
-        outcome = Outcome(
-            id=secrets.token_hex(16),
-            statement=query.statement,
-            data_source_name=query.data_source_name,
-            state="running",
-            completed=False,
-        )
-        self.kept[outcome.id] = kept = _Kept(user.name, outcome)
-        kept.task = asyncio.create_task(kept.run(served))
-        return outcome.id
+        try:
+            return self.jobs.submit(user.name, served, query.statement)
+        except Failure as failure:
+            if failure.state == SHUTTING_DOWN:
+                raise HTTPException(503, "The server is stopping.") from None
+            raise HTTPException(429, str(failure)) from None
 
-    def _make_room(self) -> None:
-        while len(self.kept) >= self.limits.queries_kept:
-            oldest = next((key for key, kept in self.kept.items() if kept.outcome.completed), None)
-            if oldest is None:
-                raise HTTPException(429, "Too many queries are running; ask again later.")
-            del self.kept[oldest]
+    def find(self, user: User, query_id: str) -> Job:
+        """A query of that user's."""
+        job = self.jobs.find(user.name, query_id)
+        if job is None:
+            raise HTTPException(404, "There is no such query; the oldest ones are forgotten.")
+        return job
 
 
-def _shared(request: Request) -> _Queries:
-    shared: _Queries = request.app.state.queries
+# Asynchronous though nothing in them waits: FastAPI would run them in other threads.
+async def _shared(request: Request) -> _Shared:
+    shared: _Shared = request.app.state.shared
     return shared
 
 
-def _authenticated(
-    shared: Annotated[_Queries, Depends(_shared)],
+async def _authenticated(
+    shared: Annotated[_Shared, Depends(_shared)],
     auth_token: Annotated[str | None, Header(description="The user's token.")] = None,
 ) -> User:
     user = shared.users.of_token(auth_token)
@@ -189,14 +153,46 @@ def _authenticated(
     return user
 
 
-Shared = Annotated[_Queries, Depends(_shared)]
+def _submission(body: bytes) -> SubmittedQuery:
+    """What a body submits; refused where it is not JSON, or not what is described."""
+    try:
+        return Submission.model_validate_json(body).query
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        # Half of a surrogate pair is no character, and so no JSON text.
+        code = 400 if first["type"] == "json_invalid" else 422
+        raise HTTPException(code, _explained(first["loc"], first["msg"])) from None
+
+
+def _explained(where: Sequence[object], text: str) -> str:
+    """What is wrong with a value, and which it is, but never the value."""
+    return f"{'.'.join(map(str, where))}: {text}" if where else text
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    return JSONResponse({"detail": _explained(first["loc"], first["msg"])}, 422)
+
+
+Sharing = Annotated[_Shared, Depends(_shared)]
 Authenticated = Annotated[User, Depends(_authenticated)]
 QueryId = Annotated[str, Path(max_length=64, description="As it was answered when submitted.")]
+Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the answer.")]
 router = APIRouter(prefix="/api")
+_BODY = {
+    **Submission.model_json_schema(),
+    "properties": {"query": SubmittedQuery.model_json_schema()},
+}
+_BODY.pop("$defs")
 
 
 def _problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"model": Problem} for code in codes}
+
+
+def _json(content: bytes) -> Response:
+    return Response(content, media_type="application/json")
 
 
 @router.get("/health", tags=["server"])
@@ -206,17 +202,15 @@ async def health() -> dict[str, str]:
 
 
 @router.get("/data_sources", tags=["queries"], responses=_problems(401))
-async def data_sources(user: Authenticated, shared: Shared) -> Sources:
+async def data_sources(user: Authenticated, shared: Sharing) -> Sources:
     """The databases this user may ask, and their tables."""
     return Sources(
         data_sources=[
             Source(
                 name=served.name,
                 tables={
-                    engine.database.table.name: {
-                        column: str(kind) for column, kind in engine.database.table.columns.items()
-                    }
-                    for engine in served.engines.values()
+                    table.name: {column: str(kind) for column, kind in table.columns.items()}
+                    for table in served.tables
                 },
             )
             for served in shared.databases.values()
@@ -225,36 +219,55 @@ async def data_sources(user: Authenticated, shared: Shared) -> Sources:
     )
 
 
-@router.post("/queries", tags=["queries"], responses=_problems(400, 401, 404, 413, 415, 429))
-async def submit(submission: Submission, user: Authenticated, shared: Shared) -> Accepted:
-    """Submit a query."""
-    return Accepted(query_id=shared.submit(user, submission.query))
+@router.post(
+    "/queries",
+    tags=["queries"],
+    response_model=Accepted,
+    responses=_problems(400, 401, 404, 413, 415, 429, 503),
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}}
+    },
+)
+async def submit(
+    request: Request, user: Authenticated, shared: Sharing, wait: Wait = 0.0
+) -> Response:
+    """Submit a query; with ``wait``, its answer comes with the reply if it is there in time."""
+    job = shared.submit(user, _submission(await request.body()))
+    head = b'{"success": true, "query_id": "%s"' % job.id.encode()
+    if not wait:
+        return _json(head + b"}")
+    with shared.request_of(user):
+        await job.wait(wait)
+    return _json(head + b', "query": ' + job.written() + b"}")
 
 
-@router.get("/queries/{query_id}", tags=["queries"], responses=_problems(401, 404))
+@router.get(
+    "/queries/{query_id}",
+    tags=["queries"],
+    response_model=OutcomeReply,
+    responses=_problems(401, 404, 429),
+)
 async def fetch(
-    query_id: QueryId,
-    user: Authenticated,
-    shared: Shared,
-    wait: Annotated[
-        float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the answer.")
-    ] = 0.0,
-) -> OutcomeReply:
+    query_id: QueryId, user: Authenticated, shared: Sharing, wait: Wait = 0.0
+) -> Response:
     """How a query stands, and its answer once there is one."""
-    kept = shared.find(user, query_id)
-    if wait and kept.task is not None:
-        await asyncio.wait([kept.task], timeout=wait)
-    return OutcomeReply(query=kept.outcome)
+    job = shared.find(user, query_id)
+    with shared.request_of(user):
+        await job.wait(wait)
+    return _json(b'{"query": ' + job.written() + b"}")
 
 
-@router.post("/queries/{query_id}/cancel", tags=["queries"], responses=_problems(401, 404, 415))
-async def cancel(query_id: QueryId, user: Authenticated, shared: Shared) -> OutcomeReply:
+@router.post(
+    "/queries/{query_id}/cancel",
+    tags=["queries"],
+    response_model=OutcomeReply,
+    responses=_problems(401, 404, 415),
+)
+async def cancel(query_id: QueryId, user: Authenticated, shared: Sharing) -> Response:
     """Give a query up."""
-    kept = shared.find(user, query_id)
-    if kept.task is not None and not kept.task.done():
-        kept.task.cancel()
-        await asyncio.wait([kept.task])
-    return OutcomeReply(query=kept.outcome)
+    job = shared.find(user, query_id)
+    job.answer.cancel()
+    return _json(b'{"query": ' + job.written() + b"}")
 
 
 def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> FastAPI:
@@ -263,9 +276,16 @@ def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> F
         title="countleak",
         version=version("countleak"),
         description="Diffix, rebuilt: counts with noise. Submit a query, fetch its answer by id.",
+        # FastAPI's own pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        exception_handlers={RequestValidationError: _invalid},
+        responses=_problems(422),
     )
-    app.state.queries = _Queries(databases, users, limits)
+    app.state.shared = _Shared(databases, users, limits, Jobs(limits))
     app.include_router(router)
+    described = page(app.openapi())
     # A browser is led to the page that describes the interface.
     app.add_route("/", lambda request: RedirectResponse("/docs"), include_in_schema=False)
+    app.add_route("/docs", lambda request: HTMLResponse(described), include_in_schema=False)
     return app

@@ -1,9 +1,12 @@
 """What comes back from a statement: rows under typed fields, and how PostgreSQL writes values."""
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from countleak.diffix.noise import STAR
+from countleak.diffix.server.errors import Failure
 
 TEXT_FORMAT, BINARY_FORMAT = 0, 1
 # What ``Result.forgotten`` says where all prepared statements are.
@@ -19,6 +22,10 @@ class Type:
     size: int
     text: Callable[[Any], str] = field(repr=False, compare=False)
     binary: Callable[[Any], bytes] = field(repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process has the same types, and functions do not travel.
+        return _of_oid, (self.oid,)
 
 
 def _float_text(value: float) -> str:
@@ -51,6 +58,11 @@ INT4 = Type("integer", 23, 4, str, struct.Struct("!i").pack)
 TEXT = Type("text", 25, -1, str, lambda value: str(value).encode())
 FLOAT8 = Type("double precision", 701, 8, _float_text, struct.Struct("!d").pack)
 TEXTS = Type("text[]", 1009, -1, _texts, _binary_texts)
+_BY_OID = {type.oid: type for type in (BOOL, INT8, INT4, TEXT, FLOAT8, TEXTS)}
+
+
+def _of_oid(oid: int) -> Type:
+    return _BY_OID[oid]
 
 
 @dataclass(frozen=True)
@@ -63,13 +75,43 @@ class Field:
 
 @dataclass(frozen=True)
 class Result:
-    """Rows under their fields (or none), what was done, and what else the client is told."""
+    """Rows under their fields (or none), what was done, and what else the client is told.
+
+    A row is the message that carries it.
+    """
 
     tag: str
     fields: tuple[Field, ...] | None = None
-    rows: Sequence[tuple[Any, ...]] = ()
+    rows: Sequence[bytes] = ()
     notices: tuple[str, ...] = ()
     # Settings whose new values a client wants to hear of.
     changed: dict[str, str] = field(default_factory=dict)
     # The prepared statement that is to be forgotten, or every one.
     forgotten: str | None = None
+
+
+def write_rows(
+    rows: Iterable[Sequence[Any]], fields: Sequence[Field], formats: Sequence[int] = ()
+) -> list[bytes]:
+    """The message DataRow of each row, its values in those formats (none given: all as text)."""
+    chosen = formats or [TEXT_FORMAT] * len(fields)
+    columns = [(field.type, format) for field, format in zip(fields, chosen, strict=True)]
+    written = []
+    for row in rows:
+        parts = [struct.pack("!H", len(columns))]
+        for value, (type, format) in zip(row, columns, strict=True):
+            raw = write_value(value, type, format)
+            parts.append(b"\xff\xff\xff\xff" if raw is None else struct.pack("!I", len(raw)) + raw)
+        body = b"".join(parts)
+        written.append(b"D" + struct.pack("!I", len(body) + 4) + body)
+    return written
+
+
+def write_value(value: Any, type: Type, format: int) -> bytes | None:
+    """A value as the wire carries it; None for NULL, and for a star, which numbers have none of."""
+    if value is None or (type is not TEXT and isinstance(value, str) and value == STAR):
+        return None
+    try:
+        return type.binary(value) if format == BINARY_FORMAT else type.text(value).encode()
+    except (struct.error, ValueError, OverflowError):
+        raise Failure("22003", f"A value does not fit the type {type.name}.") from None

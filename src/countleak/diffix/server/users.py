@@ -15,8 +15,8 @@ from countleak.errors import InputError
 
 PLAIN, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
 ITERATIONS = 4096
-# Made anew with every start: what a user who does not exist is challenged with.
-_NOBODY = secrets.token_bytes(32)
+# As PostgreSQL's own.
+SALT_SIZE = 16
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,13 @@ class Verifier:
     iterations: int = ITERATIONS
 
     @classmethod
-    def of_password(cls, password: str) -> "Verifier":
-        """The verifier of a password, with a salt of its own."""
+    def of_password(cls, password: str, salt: bytes | None = None) -> "Verifier":
+        """The verifier of a password, with that salt, or else one of its own."""
+        chosen = secrets.token_bytes(SALT_SIZE) if salt is None else salt
         try:
-            salt, stored, server, count = ScramMechanism(PLAIN).make_auth_info(password)
+            salt, stored, server, count = ScramMechanism(PLAIN).make_auth_info(
+                password, iteration_count=ITERATIONS, salt=chosen
+            )
         except ScramException:
             raise InputError("a password has characters that SCRAM does not allow") from None
         return cls(salt, stored, server, count)
@@ -61,13 +64,13 @@ class Verifier:
         return f"SCRAM-SHA-256${self.iterations}:{salt}${stored}:{server}"
 
 
-def _doomed(name: str) -> Verifier:
-    """A verifier that no password fits, the same whenever that name is tried."""
-    salt, stored, server = (
-        hmac.digest(_NOBODY, f"{part}:{name}".encode(), "sha256")
-        for part in ("salt", "stored", "server")
-    )
-    return Verifier(salt, stored, server)
+def scram_salt(secret: bytes, name: str, size: int = SALT_SIZE) -> bytes:
+    """The salt of that name, the same whenever it is asked for; ``size`` is at most 32 bytes."""
+    return _derived(secret, "salt", name)[:size]
+
+
+def _derived(secret: bytes, part: str, name: str) -> bytes:
+    return hmac.digest(secret, f"{part}:{name}".encode(), "sha256")
 
 
 @dataclass(frozen=True)
@@ -98,11 +101,33 @@ class Users:
     """All users of a server, by name."""
 
     by_name: dict[str, User]
+    # What those who do not exist are challenged with is made from this.
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     @property
     def are_all_trusted(self) -> bool:
         """Whether nobody has anything to prove."""
         return all(user.trusted for user in self.by_name.values())
+
+    def challenged(self, name: str) -> Verifier:
+        """What whoever says to be ``name`` is challenged with: its verifier, or one nobody fits.
+
+        That is the same whenever the name is tried, and its salt and iterations are such as some
+        user's who exists, so that they tell nothing.
+        """
+        user = self.by_name.get(name)
+        if user is not None and user.verifier is not None:
+            return user.verifier
+        kinds = sorted(
+            (len(known.verifier.salt), known.verifier.iterations)
+            for known in self.by_name.values()
+            if known.verifier is not None
+        ) or [(SALT_SIZE, ITERATIONS)]
+        chosen = int.from_bytes(_derived(self.secret, "kind", name)) % len(kinds)
+        size, iterations = kinds[chosen]
+        salt = scram_salt(self.secret, name, size)
+        stored, server = (_derived(self.secret, part, name) for part in ("stored", "server"))
+        return Verifier(salt, stored, server, iterations)
 
     def of_token(self, token: str | None) -> User | None:
         """The user of a token; the trusted one where none is sent."""
@@ -120,10 +145,8 @@ class Users:
 class Exchange:
     """One SCRAM exchange: two messages of the client's, each answered or refused."""
 
-    def __init__(self, name: str, user: User | None, mechanism: str, certificate: str | None):
-        """Challenge whoever says to be ``name``; ``certificate`` (PEM) is that of the TLS layer."""
-        verifier = user.verifier if user is not None else None
-        known = verifier or _doomed(name)
+    def __init__(self, known: Verifier, mechanism: str, certificate: str | None):
+        """Challenge with a verifier; ``certificate`` (PEM) is that of the TLS layer."""
         info = (known.salt, known.stored_key, known.server_key, known.iterations)
         binding = ("tls-server-end-point", certificate) if certificate is not None else None
         self._server: Any = ScramMechanism(mechanism).make_server(lambda _: info, binding)

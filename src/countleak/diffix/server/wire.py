@@ -4,6 +4,8 @@ import asyncio
 import hmac
 import logging
 import secrets
+import socket
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,16 +19,20 @@ from countleak.diffix.server.errors import (
     NOT_AUTHENTICATED,
     PROTOCOL,
     SHUTTING_DOWN,
+    STOPPING,
     TOO_MANY_CONNECTIONS,
     Failure,
+    one_line,
 )
 from countleak.diffix.server.options import Limits, Tls
-from countleak.diffix.server.session import Served, Session, one_line
+from countleak.diffix.server.session import Served, Session
 from countleak.diffix.server.users import BOUND, PLAIN, Exchange, Users
 
 log = logging.getLogger(__name__)
-# How many refused connections at a time are told why; more are closed at once.
-MOST_EXPLAINED = 1000
+# Connections that have not logged in yet; the oldest goes when one more comes.
+MOST_STARTING = 500
+# Seconds until it is asked whether a silent client is there, then between times, and how often.
+KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 
 
 @dataclass
@@ -37,41 +43,58 @@ class Wire:
     users: Users
     limits: Limits
     tls: Tls | None = None
+    require_tls: bool = False
+    # Those that have logged in, by the number that cancels them; and how many are each user's.
     connections: dict[int, Connection] = field(default_factory=dict)
+    _by_user: Counter[str] = field(default_factory=Counter)
+    # A user's connections take turns; see Conversation.
+    _turns: defaultdict[str, asyncio.Lock] = field(
+        default_factory=lambda: defaultdict(asyncio.Lock)
+    )
+    _starting: dict["asyncio.Task[None]", None] = field(default_factory=dict)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+    _is_closing: bool = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends; ``asyncio.start_server`` calls this."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        self._starting[task] = None
+        if len(self._starting) > MOST_STARTING:
+            # Whoever means it logs in at once, and is through before others push it out.
+            oldest = next(iter(self._starting))
+            del self._starting[oldest]
+            oldest.cancel()
+        _keep_alive(writer)
         connection = Connection(reader, writer, self.limits)
         try:
-            if len(self._tasks) > self.limits.connections + MOST_EXPLAINED:
-                log.info("%s: closed: too many connections", connection.peer)
-                return
-            await self._serve(connection, full=len(self._tasks) > self.limits.connections)
+            await self._serve(connection, task)
         finally:
             self._tasks.discard(task)
-            self.connections.pop(connection.number, None)
+            self._starting.pop(task, None)
+            if self.connections.pop(connection.number, None) and connection.session:
+                self._by_user[connection.session.user] -= 1
             writer.close()
 
     async def close(self) -> None:
         """End every connection, telling its client why."""
+        self._is_closing = True
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _serve(self, connection: Connection, full: bool) -> None:
+    async def _serve(self, connection: Connection, task: "asyncio.Task[None]") -> None:
         """Serve a client until it leaves, and say in the log why it was closed."""
         why = "client went away"
         try:
             async with asyncio.timeout(self.limits.login_seconds):
-                session = await self._log_in(connection, full)
+                session = await self._log_in(connection)
             if session is None:
                 return
+            self._starting.pop(task, None)
             connection.peer = f"{connection.peer} ({session.user}@{session.served.name})"
-            await Conversation(connection, session).hold()
+            await Conversation(connection, session, self._turns[session.user]).hold()
             why = "client said goodbye"
         except Failure as error:
             why = str(error)
@@ -88,14 +111,17 @@ class Wire:
             log.exception("%s: internal error", connection.peer)
             await connection.send_last(Failure("XX000", "internal error; see the server's log"))
         except asyncio.CancelledError:
-            why = "server is stopping"
-            await connection.send_last(
-                Failure(SHUTTING_DOWN, "terminating connection: the server is stopping")
-            )
+            if self._is_closing:
+                why = "server is stopping"
+                last = Failure(SHUTTING_DOWN, STOPPING)
+            else:
+                why = "too many connections are logging in"
+                last = Failure(TOO_MANY_CONNECTIONS, f"{why}; log in sooner")
+            await connection.send_last(last)
         finally:
             log.info("%s: closed: %s", connection.peer, one_line(why))
 
-    async def _log_in(self, connection: Connection, full: bool) -> Session | None:
+    async def _log_in(self, connection: Connection) -> Session | None:
         """The session of a client that has shown who it is; None where it wanted none."""
         message = await connection.startup()
         while isinstance(message, messages.SSLRequest | messages.GSSEncRequest):
@@ -107,11 +133,8 @@ class Wire:
             return None
         if not isinstance(message, messages.StartupMessage):
             raise Failure(PROTOCOL, "expected a startup message")
-        if full:
-            raise Failure(
-                TOO_MANY_CONNECTIONS,
-                f"too many connections; at most {self.limits.connections} are served",
-            )
+        if self.require_tls and not connection.secure:
+            raise Failure("28000", "this server requires TLS; connect with sslmode=require")
         given = dict(message.params)
         name = given.pop("user", "")
         database = given.pop("database", "") or name
@@ -124,7 +147,7 @@ class Wire:
         await self._authenticate(connection, name)
         session = Session(self._database(database, name), name, given)
         newest = message.protocol_version == StartupRequestCode.V3_2
-        self._register(connection, secrets.token_bytes(32 if newest else 4))
+        self._register(connection, session, secrets.token_bytes(32 if newest else 4))
         for setting, value in session.state.reported.items():
             connection.send(messages.ParameterStatus(setting, value))
         connection.send(messages.BackendKeyData(connection.number, connection.key))
@@ -138,19 +161,28 @@ class Wire:
             raise Failure(NO_DATABASE, f'database "{name[:63]}" does not exist; there is {own}')
         return self.databases[name]
 
-    def _register(self, connection: Connection, key: bytes) -> None:
-        """Give a connection a number and a key, by which it can be cancelled."""
+    def _register(self, connection: Connection, session: Session, key: bytes) -> None:
+        """Give a connection a place, and a number and a key, by which it can be cancelled."""
+        for most, there, whose in (
+            (self.limits.connections, len(self.connections), "are served"),
+            (self.limits.user_connections, self._by_user[session.user], "of a user are served"),
+        ):
+            if there >= most:
+                raise Failure(TOO_MANY_CONNECTIONS, f"too many connections; at most {most} {whose}")
         number = secrets.randbelow(2**31 - 1) + 1
         while number in self.connections:
             number = secrets.randbelow(2**31 - 1) + 1
-        connection.number, connection.key = number, key
+        connection.number, connection.key, connection.session = number, key, session
         self.connections[number] = connection
+        self._by_user[session.user] += 1
 
     def _cancel(self, number: int, key: bytes) -> None:
         """Cancel what a connection runs, for whoever knows its key."""
         connection = self.connections.get(number)
-        if connection is not None and hmac.compare_digest(connection.key, key):
-            connection.cancel()
+        if connection is None or connection.session is None:
+            return
+        if hmac.compare_digest(connection.key, key):
+            connection.session.cancel()
 
     async def _authenticate(self, connection: Connection, name: str) -> None:
         """Let a trusted user in; have any other prove itself by SCRAM, and by nothing else."""
@@ -176,7 +208,7 @@ class Wire:
             raise _not_authenticated(name)
         user = self.users.by_name.get(name)
         certificate = tls.certificate if tls is not None else None
-        exchange = Exchange(name, user, first.mechanism, certificate)
+        exchange = Exchange(self.users.challenged(name), first.mechanism, certificate)
         connection.send(messages.AuthenticationSASLContinue(exchange.first(first.data)))
         await connection.flush()
         final = await connection.next(ConnectionPhase.AUTHENTICATING_SASL_CONTINUE)
@@ -190,3 +222,13 @@ class Wire:
 
 def _not_authenticated(name: str) -> Failure:
     return Failure(NOT_AUTHENTICATED, f'password authentication failed for user "{name[:63]}"')
+
+
+def _keep_alive(writer: asyncio.StreamWriter) -> None:
+    """Have a client asked whether it is still there: one that vanished says no goodbye."""
+    connected: socket.socket = writer.get_extra_info("socket")
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEP_ALIVE.items():
+        # Not every system knows each of them.
+        if option := getattr(socket, name, None):
+            connected.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -1,5 +1,6 @@
 """The WHERE clause: conditions that AND connects, each read, or refused in the system's words."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,6 +9,8 @@ from typing import Any
 from sqlglot import exp
 
 from countleak.diffix.sql.expressions import Reader, only, refuse
+from countleak.diffix.sql.functions import ROUNDING
+from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.statement import (
     Among,
     Call,
@@ -27,12 +30,14 @@ from countleak.errors import Refused
 OR_TEXT = "Combining conditions with `OR` is not allowed."
 
 
-def read_conditions(tree: exp.Expression, reader: Reader) -> tuple[Condition, ...]:
+def read_conditions(tree: exp.Expr, reader: Reader) -> tuple[Condition, ...]:
     """The conditions of a WHERE clause, equal ones once; two bounds of a column are its range."""
-    return _conditions(_conjuncts(tree), reader)
+    conjuncts = _conjuncts(tree)
+    LIMITS.check("conditions", conjuncts)
+    return _conditions(conjuncts, reader)
 
 
-def _conjuncts(tree: exp.Expression) -> list[exp.Expression]:
+def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
     """The conditions that AND connects, however they are bracketed."""
     conjuncts, waiting = [], [tree]
     while waiting:
@@ -44,9 +49,29 @@ def _conjuncts(tree: exp.Expression) -> list[exp.Expression]:
             waiting.append(node.this)
         elif type(node) is exp.Or:
             raise Refused(OR_TEXT)
+        elif type(node) is exp.Not and type(inner := _unbracketed(node.this)) is exp.In:
+            waiting += _apart(inner)
         else:
             conjuncts.append(node)
     return conjuncts
+
+
+def _unbracketed(node: Any) -> Any:
+    while type(node) is exp.Paren:
+        node = node.this
+    return node
+
+
+def _apart(node: Any) -> list[exp.Expr]:
+    """NOT IN as the conditions that it is: <> with every element."""
+    only(node, "this", "expressions")
+    LIMITS.check("conditions", node.expressions)
+    if not node.expressions:
+        raise refuse(node)
+    # A tree serves many questions, so its parts are not moved to another.
+    return [
+        exp.NEQ(this=node.this.copy(), expression=element.copy()) for element in node.expressions
+    ]
 
 
 @dataclass(frozen=True)
@@ -58,7 +83,7 @@ class _Bound:
     at: Fraction
 
 
-def _conditions(nodes: list[exp.Expression], reader: Reader) -> tuple[Condition, ...]:
+def _conditions(nodes: list[exp.Expr], reader: Reader) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
     bounds: list[_Bound] = []
     for node in nodes:
@@ -86,7 +111,7 @@ def _paired(bounds: list[_Bound]) -> list[Condition]:
     return ranges
 
 
-def _condition(node: exp.Expression, reader: Reader) -> Condition | _Bound:
+def _condition(node: exp.Expr, reader: Reader) -> Condition | _Bound:
     read = _CONDITIONS.get(type(node))
     if read is None:
         raise refuse(node)
@@ -149,6 +174,7 @@ def _between(node: Any, reader: Reader) -> Condition:
 
 def _among(node: Any, reader: Reader) -> Condition:
     only(node, "this", "expressions")
+    LIMITS.check("elements", node.expressions)
     left = reader.expression(node.this)
     constants = tuple(dict.fromkeys(reader.constant(e) for e in node.expressions))
     if isinstance(left, Constant) or not constants:
@@ -169,7 +195,12 @@ def _like(node: Any, reader: Reader) -> Like | Equal:
         raise Refused("A pattern is a text without escapes; only % and _ have a meaning in it.")
     if not set(pattern.value) & set("%_") and not negated and type(node) is exp.Like:
         return Equal(column, pattern)
-    return Like(column, pattern.value, negated, type(node) is exp.ILike)
+    return Like(column, _normal(pattern.value), negated, type(node) is exp.ILike)
+
+
+def _normal(pattern: str) -> str:
+    """The one spelling of a pattern: of wildcards in a row, any % comes once and last."""
+    return re.sub("[%_]+", lambda run: "_" * run[0].count("_") + "%" * ("%" in run[0]), pattern)
 
 
 def _null(node: Any, reader: Reader) -> Null:
@@ -183,9 +214,7 @@ def _null(node: Any, reader: Reader) -> Null:
 def _not(node: Any, reader: Reader) -> Condition:
     """NOT where SQL spells a condition with it; no other negation is allowed."""
     only(node, "this")
-    inner = node.this
-    while type(inner) is exp.Paren:
-        inner = inner.this
+    inner = _unbracketed(node.this)
     if type(inner) is exp.EQ:
         # A tree serves many questions, so its parts are not moved to another.
         turned = inner.copy()
@@ -214,12 +243,12 @@ _CONDITIONS: dict[type, Callable[[Any, Reader], Condition | _Bound]] = {
 
 
 def _check_implicit_range(expression: Expression) -> None:
-    """Refuse round and trunc of functions: equality with them is a range in disguise.
+    """Refuse to round functions: equality with what is rounded is a range in disguise.
 
     floor and ceil pass, as they did in the system; the attack went through floor.
     """
     if isinstance(expression, Call):
-        if expression.function in ("round", "trunc"):
+        if expression.function in ROUNDING:
             _ranged(expression.arguments[0])
         for argument in expression.arguments:
             _check_implicit_range(argument)

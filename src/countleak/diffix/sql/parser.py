@@ -15,26 +15,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from threading import Lock
-from typing import Any
 
 from sqlglot import Dialect, Token, TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from countleak.diffix.sql.conditions import read_conditions
 from countleak.diffix.sql.expressions import Reader, only
-from countleak.diffix.sql.statement import (
-    Aggregate,
-    Column,
-    Condition,
-    Constant,
-    Expression,
-    Statement,
-    Table,
-)
+from countleak.diffix.sql.limits import LIMITS
+from countleak.diffix.sql.selection import FINISHING, read_selection
+from countleak.diffix.sql.statement import Among, Condition, Statement, Table
 from countleak.errors import Refused
 
 UNREADABLE = "The query cannot be read; write one SELECT statement."
-LONGEST = 200_000
 # The schema in which PostgreSQL's clients expect the tables.
 SCHEMA = "public"
 SHAPES_CACHED = 200
@@ -121,8 +113,7 @@ def split(text: str) -> list[Source]:
 
 def parse(text: str, reader: Reader) -> Statement:
     """The statement that ``text`` asks of the reader's table."""
-    if len(text) > LONGEST:
-        raise Refused(f"The query has {len(text)} characters; at most {LONGEST} are read.")
+    LIMITS.check("characters", text)
     sources = split(text)
     if len(sources) != 1:
         raise Refused(f"There are {len(sources)} statements; write one SELECT statement.")
@@ -134,7 +125,7 @@ def read_statement(tree: exp.Expr, reader: Reader, *, where: bool = True) -> Sta
     """The statement of a parsed tree; without ``where`` its conditions are left out unread."""
     if type(tree) is not exp.Select:
         raise Refused("Only SELECT statements over one table are answered.")
-    only(tree, "expressions", "from_", "where", "group")
+    only(tree, "expressions", "from_", "where", "group", *FINISHING)
     source = tree.args.get("from_")
     if source is None:
         raise Refused(f"A query must select FROM the table `{reader.table.name}`.")
@@ -143,14 +134,11 @@ def read_statement(tree: exp.Expr, reader: Reader, *, where: bool = True) -> Sta
     if where and (clause := tree.args.get("where")):
         only(clause, "this")
         conditions = read_conditions(clause.this, reader)
-    groups: tuple[Expression, ...] = ()
-    if group := tree.args.get("group"):
-        only(group, "expressions")
-        groups = tuple(
-            dict.fromkeys(_group(e, tree.expressions, reader) for e in group.expressions)
-        )
-    labels, aggregates, shown = _selected(tree.expressions, groups, reader)
-    return Statement(reader.table, aggregates, groups, conditions, labels, shown)
+    statement = replace(read_selection(tree, reader), conditions=conditions)
+    if statement.groups:
+        lists = [c.constants for c in conditions if isinstance(c, Among)]
+        LIMITS.check("grouped_elements", sum(map(len, lists)))
+    return statement
 
 
 def lift(text: str) -> tuple[str, list[str]] | None:
@@ -191,6 +179,8 @@ def _statements(text: str) -> list[Source]:
         tokens = _POSTGRES.tokenize(text)
     except SqlglotError:
         raise Refused(UNREADABLE) from None
+    LIMITS.check("tokens", tokens)
+    tokens = _with_commas(tokens)
     ends = [at for at, t in enumerate(tokens) if t.token_type is TokenType.SEMICOLON]
     statements, first, start = [], 0, 0
     for end in (*ends, len(tokens)):
@@ -199,6 +189,20 @@ def _statements(text: str) -> list[Source]:
             statements.append(Source(text[start:stop].strip(), text, tokens[first:end]))
         first, start = end + 1, stop + 1
     return statements
+
+
+def _with_commas(tokens: list[Token]) -> list[Token]:
+    """The tokens with a comma for the BY of ``bucket(column BY width)``, which no other SQL has."""
+    inside, changed = 0, list(tokens)
+    for at, token in enumerate(tokens):
+        if token.token_type is TokenType.L_PAREN:
+            starts = at > 0 and tokens[at - 1].text.lower() == "bucket"
+            inside += 1 if inside or starts else 0
+        elif token.token_type is TokenType.R_PAREN:
+            inside = max(inside - 1, 0)
+        elif inside == 1 and token.token_type is TokenType.VAR and token.text.upper() == "BY":
+            changed[at] = Token(TokenType.COMMA, ",", token.line, token.col, token.start, token.end)
+    return changed
 
 
 def _parsed(source: Source) -> exp.Expr:
@@ -221,7 +225,7 @@ def _parsed(source: Source) -> exp.Expr:
     return trees[0]
 
 
-def _check_table(source: exp.Expression, table: Table) -> None:
+def _check_table(source: exp.Expr, table: Table) -> None:
     only(source, "this")
     named = source.this
     if type(named) is not exp.Table:
@@ -230,85 +234,3 @@ def _check_table(source: exp.Expression, table: Table) -> None:
     known = named.name.lower() == table.name.lower() and named.db.lower() in ("", SCHEMA)
     if not isinstance(named.this, exp.Identifier) or not known:
         raise Refused(f"Table `{named.name}` does not exist; ask about `{table.name}`.")
-
-
-def _group(node: exp.Expression, selected: list[exp.Expression], reader: Reader) -> Expression:
-    """A GROUP BY expression; a number in its place means that selected one."""
-    if type(node) is exp.Literal and not node.is_string:
-        if not node.name.isdigit() or not 1 <= int(node.name) <= len(selected):
-            raise Refused(f"GROUP BY {node.name[:10]}: there is no such selected expression.")
-        node = _bare(selected[int(node.name) - 1])[0]
-    expression = reader.expression(node)
-    if isinstance(expression, Constant):
-        raise Refused("GROUP BY takes columns and functions of them.")
-    return expression
-
-
-def _bare(node: exp.Expression) -> tuple[exp.Expression, str | None]:
-    """A selected expression without its alias, and the alias."""
-    if type(node) is exp.Alias:
-        only(node, "this", "alias")
-        return node.this, str(node.alias)
-    return node, None
-
-
-def _selected(
-    nodes: list[exp.Expression], groups: tuple[Expression, ...], reader: Reader
-) -> tuple[tuple[str, ...], tuple[Aggregate, ...], tuple[int, ...]]:
-    """The labels of the groups, in the order of GROUP BY, the aggregates, and which are shown."""
-    labels: dict[Expression, str] = {}
-    aggregates: list[Aggregate] = []
-    shown: list[int] = []
-    for node in nodes:
-        inner, alias = _bare(node)
-        if type(inner) in (exp.Count, exp.Sum, exp.Avg):
-            shown.append(len(groups) + len(aggregates))
-            aggregates.append(_aggregate(inner, alias, reader))
-            continue
-        expression = reader.expression(inner)
-        if expression not in groups:
-            raise Refused("A selected expression must be an aggregate or stand in GROUP BY.")
-        shown.append(groups.index(expression))
-        labels[expression] = alias or inner.sql(dialect="postgres")
-    if not aggregates:
-        raise Refused("A query must select an aggregate: count, sum or avg.")
-    of_groups = [labels.get(g, _label(g)) for g in groups]
-    names = _distinct([*of_groups, *(aggregate.label for aggregate in aggregates)])
-    named = zip(aggregates, names[len(groups) :], strict=True)
-    renamed = tuple(replace(aggregate, label=name) for aggregate, name in named)
-    return tuple(names[: len(groups)]), renamed, tuple(shown)
-
-
-def _distinct(labels: list[str]) -> list[str]:
-    """The labels, with a number behind one that stood before."""
-    names: list[str] = []
-    for label in labels:
-        number, name = 2, label
-        while name in names:
-            number, name = number + 1, f"{label}_{number}"
-        names.append(name)
-    return names
-
-
-def _label(expression: Expression) -> str:
-    return expression.name if isinstance(expression, Column) else "group"
-
-
-def _aggregate(node: Any, alias: str | None, reader: Reader) -> Aggregate:
-    only(node, "this", "big_int")
-    function = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}[type(node)]
-    inner, distinct = node.this, False
-    if type(inner) is exp.Distinct:
-        only(inner, "expressions")
-        if len(inner.expressions) != 1 or function != "count":
-            raise Refused("DISTINCT stands in count(DISTINCT column) only, with one column.")
-        inner, distinct = inner.expressions[0], True
-    if type(inner) is exp.Star and function == "count" and not distinct:
-        only(inner)
-        return Aggregate(function, None, False, alias or function)
-    column = reader.expression(inner) if inner is not None else None
-    if not isinstance(column, Column):
-        raise Refused(f"The function {function} takes a column, or count(*).")
-    if function != "count" and not column.kind.numeric:
-        raise Refused(f"Column `{column.name}` holds text; {function} takes numbers.")
-    return Aggregate(function, column, distinct, alias or function)

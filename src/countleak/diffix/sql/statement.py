@@ -83,6 +83,17 @@ def columns_of(expression: Expression) -> Iterator[Column]:
             yield from columns_of(argument)
 
 
+def describe(expression: Expression) -> str:
+    """The one spelling of an expression."""
+    match expression:
+        case Column(name=name):
+            return f"`{name}`"
+        case Constant(value=value):
+            return value if isinstance(value, str) else show(value)
+        case Call(function=name):
+            return f"{name}({', '.join(map(describe, expression.arguments))})"
+
+
 @dataclass(frozen=True)
 class Equal:
     """``left = right``; clear where it is a column and a constant."""
@@ -156,7 +167,11 @@ def mentioned(condition: Condition) -> tuple[Column, ...]:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """``count``, ``sum`` or ``avg`` of a column (count: or of the rows), under its ``label``."""
+    """A function of a column (a count: or of the rows), under its ``label``.
+
+    ``count``, ``sum``, ``avg``, ``min``, ``max``, ``median``, ``stddev``, or the SD of the noise of
+    one, as ``count_noise``.
+    """
 
     function: str
     column: Column | None
@@ -165,11 +180,30 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class Having:
+    """Rows whose value at a position compares so with a constant."""
+
+    position: int
+    operator: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class Order:
+    """Rows sorted by the value at a position."""
+
+    position: int
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
 class Statement:
     """A question: aggregates over the rows of all ``conditions``, for every group.
 
-    ``shown`` are the positions, among groups and then aggregates, of what was selected;
-    ``notices`` say what was changed about the question.
+    ``shown`` are the positions, among groups and then aggregates, of what was selected; ``having``,
+    ``order``, ``distinct``, ``limit`` and ``offset`` work on the rows of the answer; ``notices``
+    say what was changed about the question.
     """
 
     table: Table
@@ -179,6 +213,11 @@ class Statement:
     labels: tuple[str, ...] = ()
     shown: tuple[int, ...] = ()
     notices: tuple[str, ...] = ()
+    having: tuple[Having, ...] = ()
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    distinct: bool = False
 
 
 def snap_ranges(statement: Statement) -> Statement:

@@ -23,7 +23,7 @@ from countleak.attack.secrets import Bit
 from countleak.attack.solvers.interior import InteriorPoint
 from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
-from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack, Recursion, predict
+from countleak.audit.budget.evolution import DECODERS, DIGITS, Attack, Recursion, fixed_point
 from countleak.audit.people import generated_census
 from countleak.audit.targets.simulated import SimulatedDiffix
 from countleak.errors import InputError
@@ -160,7 +160,7 @@ def _compare(
     attack = Attack(n, m, plain, family=DIGITS)
     rows = []
     for decoder in decoders:
-        predicted, accuracies = predict(attack, decoder).accuracy, right(decoder.name, plain)
+        predicted, accuracies = fixed_point(attack, decoder).accuracy, right(decoder.name, plain)
         simulated = float(accuracies.mean())
         rows.append(
             Comparison(

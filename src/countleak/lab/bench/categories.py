@@ -85,7 +85,7 @@ def _trial(m: int, n: int, sigma: float, suppression: bool, seed: int, trial: in
     noise = assumed_noise(transcript)
     posteriors = [Bayes(noise, seed=trial).decode(part).probability for part in parts]
     apart = np.array([np.zeros(n) if p is None else p for p in posteriors])
-    programs = np.array([_solution(part) for part in parts])
+    programs = np.array([solution_of(part) for part in parts])
     names = np.array(transcript.names)
     guesses = [together.values, names[apart.argmax(axis=0)], names[programs.argmax(axis=0)]]
     sure = [together.confidence, apart.max(axis=0), np.full(n, np.nan)]
@@ -123,7 +123,7 @@ def _joined(parts: Sequence[Transcript]) -> Transcript:
     )
 
 
-def _solution(part: Transcript) -> NDArray[np.float64]:
+def solution_of(part: Transcript) -> NDArray[np.float64]:
     """The program's x (n,), unrounded; a value whose answers were all suppressed gets nobody."""
     if not part.released.any():
         return np.zeros(part.ids.size)

@@ -24,7 +24,13 @@ from countleak.attack.decoders.polish import Polished
 from countleak.attack.decoders.robust import Robust
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.noise import Noise, Threshold
-from countleak.audit.budget.evolution import Attack, Posterior, genie_bound, large_n_limit, predict
+from countleak.audit.budget.evolution import (
+    Attack,
+    Posterior,
+    fixed_point,
+    genie_bound,
+    large_n_limit,
+)
 from countleak.audit.scores import calibration
 from countleak.audit.targets.simulated import Gaussian
 from countleak.errors import InputError, NoPrediction
@@ -41,7 +47,7 @@ DECODERS: dict[str, Callable[[], Decoder]] = {
     "robust": Robust,
     "robust by server": lambda: Robust(by="server"),
     "censored": lambda: Bayes(Noise(threshold=Threshold(), floor=0.0)),
-    "auto": lambda: AutoDecoder(prove=False),
+    "auto": lambda: AutoDecoder(time_limit=0.0),
 }
 COMPARED = ("lp", "ls", "polished", "bayes", "auto")
 
@@ -187,7 +193,7 @@ def _record(setting: Setting, decoder: str, attempts: Sequence[Attempt]) -> dict
         attack = Attack(setting.n, setting.m, Gaussian(setting.sigma), setting.prior)
         record["limit"], record["genie"] = large_n_limit(attack), genie_bound(attack)
         with suppress(NoPrediction):
-            record["evolution"] = predict(attack, Posterior()).accuracy
+            record["evolution"] = fixed_point(attack, Posterior()).accuracy
     if all(attempt.probability is not None for attempt in attempts):
         record |= _calibrated(attempts)
     return record

@@ -5,6 +5,7 @@ A world is pure in its number: the same number gives the same secret, queries an
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,10 @@ ATTRIBUTES = (2, 3, 4, 2, 3, 2, 4, 3, 2, 3, 2, 3)
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What an attacker sees, and the secret (n,) that only the score may see."""
+    """What an attacker sees, and the secret (n,), bits or names, that only the score may see."""
 
     transcript: Transcript
-    secret: NDArray[np.int8]
+    secret: NDArray[Any]
 
 
 @dataclass(frozen=True)

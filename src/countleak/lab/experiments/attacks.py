@@ -96,7 +96,7 @@ def _record(
     queries: Queries,
     problem: Problem,
     solution: Solution,
-    truth: NDArray[np.int8],
+    truth: NDArray[np.int64],
 ) -> dict[str, Any]:
     """The record of one trial; one that could not be solved says so and stops no other."""
     try:
@@ -104,7 +104,7 @@ def _record(
     except SolverError as error:
         nobody = np.zeros(queries.ids.size, dtype=np.bool_)
         basis = Basis(decoder="lp", solution=solution)
-        guess = Guess(queries.ids, nobody.astype(np.int8), nobody, basis)
+        guess = Guess(queries.ids, nobody.astype(np.int64), nobody, basis)
         failure = {"failed": str(error)}
     else:
         failure = {}

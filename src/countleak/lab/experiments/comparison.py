@@ -14,6 +14,7 @@ from countleak.audit.scores import wilson
 from countleak.errors import InputError
 from countleak.files import read_text
 from countleak.lab.experiments import Claim, Outcome
+from countleak.shares import percent
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _compare_dmt(outcome: Outcome, published: Sequence[Published]) -> Claim | No
     return Claim(
         "The authors' own DMT means, cell by cell",
         f"{len(differences)} cells of 10 trials",
-        f"mean difference {mean:+.4f}; {within:.1%} of cells within 2.5 standard errors of it",
+        f"mean difference {mean:+.4f}; {percent(within)} of cells within 2.5 standard errors of it",
         abs(mean) < 0.003 and within >= 0.95,
         "a generated census holds other people than theirs",
     )

@@ -53,11 +53,11 @@ class World:
     exponents: tuple[float, ...]
 
     @property
-    def truth(self) -> NDArray[np.int8]:
+    def truth(self) -> NDArray[np.int64]:
         """The true bits (n,) of ``ids``."""
         if self.secret is None:
-            return np.isin(self.ids, self.people.ids).astype(np.int8)
-        bits: NDArray[np.int8] = self.people.truth(self.secret)
+            return np.isin(self.ids, self.people.ids).astype(np.int64)
+        bits: NDArray[np.int64] = self.people.truth(self.secret)
         return bits
 
 

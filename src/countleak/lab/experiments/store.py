@@ -6,12 +6,12 @@ The file is JSON lines under a header; DuckDB reads it as it is:
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from countleak.errors import InputError
-from countleak.files import JournalFile
+from countleak.journals import JournalFile
 
 
 class Store:
@@ -25,22 +25,10 @@ class Store:
         """Open the store; the file is there from the first trial on."""
         self.path = path
         self.records: dict[str, Mapping[str, Any]] = {}
-        # An empty file to lock, and its folders; whichever are new go again if nothing comes.
-        self._new = [each for each in (path, *path.parents) if not each.exists()]
+        self._block = ExitStack()
+        self._journal = JournalFile(path, "trials", {})
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = path.open("ab")
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-        try:
-            _lock(self._lock)
-        except OSError:
-            self._lock.close()
-            raise InputError(
-                f"{path}: another run is writing there; wait for it, or name another folder"
-            ) from None
-        try:
-            self._journal = JournalFile(path, "trials", {})
+            self._block.enter_context(self._journal.held())
             self._load()
         except InputError:
             self.close()
@@ -61,24 +49,10 @@ class Store:
 
     def close(self) -> None:
         """Let others write."""
-        if self._new and not self.path.stat().st_size:
-            self.path.unlink()
-            for folder in self._new[1:]:
-                with suppress(OSError):
-                    folder.rmdir()
-        self._lock.close()
+        self._block.close()
 
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add records; they are on disk when this returns."""
+        """Add records; they are safe from the end of this process when this returns."""
         new = list(records)
         self._journal.append(new)
         self.records.update({record["key"]: record for record in new})
-
-
-def _lock(file: IO[bytes]) -> None:
-    """Lock a file, or raise OSError where another process has; Windows has no such lock."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -118,7 +118,7 @@ def _fill(row: Row, settings: Settings) -> dict[str, Any]:
     }
 
 
-def residual_at(secret: NDArray[np.int8], transcript: Transcript) -> NDArray[np.float64]:
+def residual_at(secret: NDArray[np.int64], transcript: Transcript) -> NDArray[np.float64]:
     """Answer less true count, for every released answer."""
     return transcript.b - transcript.A @ secret.astype(np.float64)
 

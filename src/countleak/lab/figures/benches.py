@@ -1,4 +1,4 @@
-"""Pictures of measurements: solvers, kinds of secrets, and orders of asking, side by side."""
+"""Pictures of measurements: solvers, secrets, exact counts, orders of asking, side by side."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +7,8 @@ import numpy as np
 
 from countleak.audit.report.drawing import MISSED, QUIET, RECOVERED, altair, save
 from countleak.lab.bench.categories import Row as CategoryRow
+from countleak.lab.bench.exact import ENOUGH
+from countleak.lab.bench.exact import Row as ExactRow
 from countleak.lab.bench.questions import Curve
 from countleak.lab.bench.solvers import OURS, Row, growth
 
@@ -85,6 +87,47 @@ def draw_categories(rows: Sequence[CategoryRow], path: Path) -> None:
         ),
     ).properties(width=460, height=280, title="A four-valued secret, all values together")
     save(chart, path)
+
+
+def draw_exact(rows: Sequence[ExactRow], time_limit: float, path: Path) -> None:
+    """Draw the share of worlds solved, and proven, against exact counts, one panel per n."""
+    alt = altair()
+    panels = []
+    for n in dict.fromkeys(row.n for row in rows):
+        mine = [row for row in rows if row.n == n]
+        limit = mine[0].information_limit
+        values = [
+            {"queries": row.m, "what": what, "share": count / row.worlds}
+            for row in mine
+            for what, count in (("everyone right", row.solved), ("proven unique", row.proven))
+        ]
+        across = alt.Scale(domain=[0.9 * limit, max(row.m for row in mine)], nice=False)
+        base = alt.Chart(alt.Data(values=values)).encode(
+            x=alt.X("queries:Q", title="exact counts m", scale=across, axis=alt.Axis(grid=False)),
+            y=alt.Y(
+                "share:Q",
+                title="worlds",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%"),
+            ),
+            color=alt.Color(
+                "what:N", title=None, sort=None, scale=alt.Scale(range=[RECOVERED, MISSED])
+            ),
+        )
+        known = [{"queries": limit, "text": f"2n / log2 n = {limit:.0f}"}]
+        rule = alt.Chart(alt.Data(values=known)).encode(x=alt.X("queries:Q", scale=across))
+        wanted = alt.Chart(alt.Data(values=[{"share": ENOUGH}])).encode(y="share:Q")
+        chart = alt.layer(
+            base.mark_line(point=True, strokeWidth=2.5),
+            rule.mark_rule(color=QUIET, strokeDash=[5, 4]),
+            rule.mark_text(align="left", dx=4, color=QUIET).encode(
+                y=alt.datum(0.03), text="text:N"
+            ),
+            wanted.mark_rule(color=QUIET, opacity=0.5),
+        )
+        panels.append(chart.properties(width=220, height=220, title=f"{n} people"))
+    title = f"Exact counts, {rows[0].worlds} worlds per point, {time_limit:g} s each on one core"
+    save(alt.hconcat(*panels).properties(title=title), path)
 
 
 def draw_growth(rows: Sequence[Row], path: Path) -> None:

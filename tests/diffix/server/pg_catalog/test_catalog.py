@@ -5,18 +5,17 @@ import pytest
 
 from countleak.diffix.server.session import Session
 from countleak.errors import TargetError
-from tests.diffix.server.conftest import served_bank
+from tests.diffix.conftest import loans_engine
+from tests.diffix.server.in_process import InProcess, run, texts
 
 
 @pytest.fixture(scope="module")
 def session(bank):
-    served = served_bank(bank)
-    yield Session(served, "analyst", {})
-    served.close()
+    return Session(InProcess(loans_engine(bank)), "analyst", {})
 
 
 def rows(session, sql):
-    return [tuple(row) for row in session.run(session.prepare(sql)).rows]
+    return texts(run(session, sql))
 
 
 @pytest.mark.parametrize(
@@ -26,13 +25,13 @@ def rows(session, sql):
             "SELECT current_database(), current_user, current_schema()",
             ("bank", "analyst", "public"),
         ),
-        ("SELECT 'loans'::regclass::oid = oid FROM pg_class WHERE relname = 'loans'", (True,)),
+        ("SELECT 'loans'::regclass::oid = oid FROM pg_class WHERE relname = 'loans'", ("t",)),
         ("SELECT nspname FROM pg_catalog.pg_namespace WHERE oid = 2200", ("public",)),
         ("SELECT format_type(25, NULL)", ("text",)),
         ("SELECT setting FROM pg_settings WHERE name = 'server_encoding'", ("UTF8",)),
         ("SELECT current_setting('server_version')", ("14.0",)),
-        ("SELECT count(*) FROM information_schema.columns WHERE table_name = 'loans'", (4,)),
-        ("SELECT 1 + 1", (2,)),
+        ("SELECT count(*) FROM information_schema.columns WHERE table_name = 'loans'", ("4",)),
+        ("SELECT 1 + 1", ("2",)),
         ("SELECT pg_advisory_unlock_all()", (None,)),
         ("SELECT relname FROM pg_class WHERE relname ~ '^lo'", ("loans",)),
     ],
@@ -47,7 +46,7 @@ def test_columns_are_named_as_postgresql_names_them(session, postgres):
         "SELECT relname, oid::text, upper(relname), relname || 'x' FROM pg_class",
         "SELECT count(*), max(oid) FROM pg_catalog.pg_class",
     ):
-        fields = session.prepare(sql).fields
+        fields = run(session, sql).fields
         theirs = postgres.connection.execute(sql).description
         assert [field.name for field in fields] == [column.name for column in theirs]
 
@@ -112,7 +111,7 @@ def test_columns_of_the_system_tables_are_those_of_postgresql(postgres):
 def test_nothing_else_comes_out(session, sql):
     with pytest.raises(TargetError):
         rows(session, sql)
-    assert rows(session, "SELECT count(*) FROM pg_class") == [(1,)]
+    assert rows(session, "SELECT count(*) FROM pg_class") == [("1",)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import duckdb
 from sqlglot import exp
 
 from countleak.diffix.server.control import VERSION
-from countleak.diffix.server.errors import TOO_MUCH, Failure
+from countleak.diffix.server.errors import NO_MEMORY, TOO_MUCH, Failure
+from countleak.diffix.server.memory import at_most
 from countleak.diffix.server.pg_catalog.definitions import FUNCTIONS, SYSTEM_TABLES
 from countleak.diffix.server.pg_catalog.rewriting import write_lookup
 from countleak.diffix.server.pg_catalog.rows import rows_of
@@ -23,9 +24,10 @@ from countleak.diffix.sql.statement import Table
 
 log = logging.getLogger(__name__)
 SCHEMA = "catalog_tables"
-MEMORY = "256MB"
-# Rows that a look-up returns at most; no client's own look-ups come near.
-MOST_ROWS = 10_000
+# MiB. DuckDB holds to it for its tables, and the system for all else that a look-up takes.
+MEMORY = 256
+# Rows that a look-up returns at most, and their bytes; no client's own look-ups come near.
+MOST_ROWS, MOST_BYTES = 10_000, 4_000_000
 
 
 class PgCatalog:
@@ -36,7 +38,7 @@ class PgCatalog:
         self._database = database
         self._connection = duckdb.connect(
             ":memory:",
-            config={"threads": 1, "memory_limit": MEMORY, "max_temp_directory_size": "0B"},
+            config={"threads": 1, "memory_limit": f"{MEMORY}MiB", "max_temp_directory_size": "0B"},
         )
         self._connection.execute(f"CREATE SCHEMA {SCHEMA}; USE {SCHEMA}")
         rows_by_table = rows_of(database, tables, sorted(users))
@@ -64,13 +66,12 @@ class PgCatalog:
         fields = self.fields(tree, user)
         return fields, self._execute(self._written(tree, user))
 
-    def interrupt(self) -> None:
-        """Stop the look-up that runs in another thread."""
-        self._connection.interrupt()
-
     def _execute(self, statement: str) -> list[tuple[Any, ...]]:
         try:
-            rows = self._connection.execute(statement).fetchmany(MOST_ROWS + 1)
+            with at_most(MEMORY * 2**20):
+                rows = self._connection.execute(statement).fetchmany(MOST_ROWS + 1)
+        except (MemoryError, duckdb.OutOfMemoryException):
+            raise Failure(NO_MEMORY, "The look-up needs too much memory.") from None
         except duckdb.Error as error:
             # There is nothing in it but names, so its words may be shown.
             line = str(error).splitlines()[0]
@@ -78,6 +79,10 @@ class PgCatalog:
             raise Failure("42000", f"The catalog cannot answer this: {line[:200]}") from None
         if len(rows) > MOST_ROWS:
             raise Failure(TOO_MUCH, f"The answer has more than {MOST_ROWS} rows.")
+        # Only texts and lists can be long.
+        size = sum(len(v) for row in rows for v in row if isinstance(v, str | list))
+        if size > MOST_BYTES:
+            raise Failure(TOO_MUCH, f"The answer has more than {MOST_BYTES} bytes.")
         return rows
 
     def _written(self, tree: exp.Expr, user: str) -> str:

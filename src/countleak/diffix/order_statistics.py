@@ -1,0 +1,46 @@
+"""Minimum, maximum and median in which nobody stands out: averages of several users' values.
+
+Of the largest values, one per user, as many outliers as for a sum are left out, and the answer is
+the average of the top group that follows them. The median is the average of as many users' values
+on each side of the middle. The noise is half the spread of the averaged values per layer: where
+enough people share a value, it is the answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+
+from countleak.diffix.flattening import NOTHING, Noisy, drawn
+from countleak.diffix.noise import total
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """How many users there are, and some of their values, descending."""
+
+    users: int = 0
+    values: Sequence[float] = ()
+
+
+def noisy_largest(ranked: Ranked, seeds: Sequence[int], purpose: str) -> Noisy:
+    """The noisy maximum of users' values, of which the largest are given."""
+    outliers, top = drawn(seeds, "outliers"), drawn(seeds, "top")
+    if ranked.users < outliers + top:
+        return NOTHING
+    return _noisy_average(ranked.values[outliers : outliers + top], seeds, purpose)
+
+
+def noisy_median(ranked: Ranked, seeds: Sequence[int], purpose: str) -> Noisy:
+    """The noisy median of users' values, of which those around the middle are given."""
+    top = drawn(seeds, "top")
+    if ranked.users < 2 * top:
+        return NOTHING
+    half = len(ranked.values) // 2
+    return _noisy_average(
+        ranked.values[half - top : len(ranked.values) - half + top], seeds, purpose
+    )
+
+
+def _noisy_average(values: Sequence[float], seeds: Sequence[int], purpose: str) -> Noisy:
+    sd = pstdev(values) / 2
+    return Noisy(fmean(values) + total(seeds, purpose, sd), sd * len(seeds) ** 0.5)

@@ -1,0 +1,243 @@
+"""What a statement asks the database: its buckets, what is left without some, and contributions.
+
+How many statements a question takes depends on its text alone, never on the rows: whoever measures
+time must not learn whether anything was suppressed. Databases are quick where there is no row at
+all, so there always is one: nobody's, whose columns are NULL, and which counts for nothing. Groups
+that are kept are sent as arrays and joined, so their number costs no more than that of rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from countleak.diffix.sql.render import (
+    Dialect,
+    Hash,
+    Sql,
+    Value,
+    Values,
+    parameter,
+    quote,
+    write_key,
+    write_where,
+)
+from countleak.diffix.sql.statement import (
+    Aggregate,
+    Column,
+    Expression,
+    Kind,
+    Statement,
+    columns_of,
+    mentioned,
+)
+
+Key = tuple[object, ...]
+# The bucket of all groups that are not kept.
+REST = -1
+# A number in a sum is at most this large, so that sums of decimals stay below 38 digits.
+LARGEST_ADDED = 1e15
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A statement as it is asked of a database: ``materials`` are the columns to hash."""
+
+    statement: Statement
+    materials: tuple[Column, ...]
+    dialect: Dialect
+
+    def buckets(self, least: int) -> Sql:
+        """For every group of at least ``least`` users: key, users, hashes of user set and values.
+
+        Without groups there is one bucket, whatever its size.
+        """
+        values: Values = []
+        if not self.statement.groups:
+            text = f"SELECT {', '.join(self._measures())} FROM {self._source()} "
+            return Sql(f"{text}WHERE {write_where(self.statement, values)}", values)
+        keys = ", ".join(self._key_names())
+        return Sql(
+            f"SELECT {', '.join([keys, *self._measures()])} FROM "
+            f"({self._rows(self._measured(), values)}) AS r GROUP BY {keys} "
+            f"HAVING {self._users()} >= {least}",
+            values,
+        )
+
+    def rest(self, kept: Sequence[Key]) -> Sql:
+        """Users and hashes, as of a bucket, of all rows that are in none of the ``kept`` groups."""
+        values: Values = []
+        rows = self._labelled(self._measured(), kept, values)
+        return Sql(
+            f"SELECT {', '.join(self._measures())} FROM ({rows}) AS r WHERE bucket = {REST}", values
+        )
+
+    def contributions(self, aggregate: Aggregate, most: int, kept: Sequence[Key]) -> Sql:
+        """For every bucket by number: what its users add, and what those below 0 subtract.
+
+        Each side is how many users, their sum, and the ``most`` largest contributions.
+        """
+        values: Values = []
+        user = f"{quote(self.statement.table.user)} AS u"
+        rows = self._labelled([user, f"{_amount(aggregate)} AS v"], kept, values)
+        if aggregate.function == "stddev":
+            rows = _squared(rows)
+        users = _credited(rows) if aggregate.distinct else _added(rows, aggregate)
+        sides = []
+        for side in ("CASE WHEN c >= 0 THEN c END", "CASE WHEN c < 0 THEN -c END"):
+            sides += [f"count({side})", f"sum({side})", self.dialect.largest(side, most)]
+        return Sql(f"SELECT bucket, {', '.join(sides)} FROM ({users}) AS s GROUP BY bucket", values)
+
+    def ranked(self, aggregate: Aggregate, most: int, kept: Sequence[Key]) -> Sql:
+        """For every bucket by number: how many users, and ``most`` of their values, descending.
+
+        These are the largest values, one per user, for a maximum, and those of the negative for a
+        minimum; for a median those around the middle, one more if need be to be centred.
+        """
+        values: Values = []
+        name = quote(aggregate.column.name) if aggregate.column else "1"
+        amount = f"CAST({name} AS DOUBLE PRECISION)"
+        selected = [
+            f"{quote(self.statement.table.user)} AS u",
+            f"{'-' if aggregate.function == 'min' else ''}{amount} AS v",
+        ]
+        rows = self._labelled(selected, kept, values)
+        of_user = "avg(v)" if aggregate.function == "median" else "max(v)"
+        users = f"SELECT bucket, u, {of_user} AS c FROM ({rows}) AS a GROUP BY bucket, u"
+        number, shown = "count(c)", users
+        if aggregate.function == "median":
+            shown = (
+                "SELECT bucket, c, count(c) OVER (PARTITION BY bucket) AS n, row_number() OVER "
+                f"(PARTITION BY bucket ORDER BY c NULLS LAST, u) AS place FROM ({users}) AS q"
+            )
+            shown = f"SELECT * FROM ({shown}) AS w WHERE abs(2 * place - n - 1) <= {most}"
+            number = "max(n)"
+        return Sql(
+            f"SELECT bucket, {number}, {self.dialect.largest('c', most + 1)} FROM ({shown}) AS s "
+            "GROUP BY bucket",
+            values,
+        )
+
+    def _users(self) -> str:
+        table = self.statement.table
+        return f"count({'' if table.one_row_per_user else 'DISTINCT '}{quote(table.user)})"
+
+    def _measures(self) -> list[str]:
+        """Users, and the hashes of their set and of the set of values of each material."""
+        single = self.statement.table.single
+        return [self._users()] + [
+            f"bit_xor({'' if h.column.name in single else 'DISTINCT '}{quote(h.name)})"
+            for h in self._hashes()
+        ]
+
+    def _measured(self) -> list[str]:
+        """The columns that are measured."""
+        names = [self.statement.table.user, *(h.name for h in self._hashes())]
+        return [quote(name) for name in dict.fromkeys(names)]
+
+    def _key_names(self) -> list[str]:
+        return [quote(f"key {place}") for place in range(len(self.statement.groups))]
+
+    def _hashes(self) -> list[Hash]:
+        table = self.statement.table
+        user = Hash(Column(table.user, table.columns[table.user]), "user")
+        return [user, *(Hash(column, "value") for column in self.materials)]
+
+    def _source(self) -> str:
+        statement, hashes = self.statement, self._hashes()
+        columns = [hashes[0].column]
+        columns += [c for group in statement.groups for c in columns_of(group)]
+        columns += [c for condition in statement.conditions for c in mentioned(condition)]
+        columns += [a.column for a in statement.aggregates if a.column is not None]
+        return self.dialect.source(statement.table, list(dict.fromkeys(columns)), hashes)
+
+    def _rows(self, selected: Sequence[str], values: Values) -> str:
+        """Matching rows, and nobody's, with their keys and what is ``selected``."""
+        groups = zip(self.statement.groups, self._key_names(), strict=True)
+        columns = [f"{write_key(group, values)} AS {name}" for group, name in groups]
+        return (
+            f"SELECT {', '.join([*columns, *selected])} FROM {self._source()} "
+            f"WHERE ({write_where(self.statement, values)}) "
+            f"OR {quote(self.statement.table.user)} IS NULL"
+        )
+
+    def _labelled(self, selected: Sequence[str], kept: Sequence[Key], values: Values) -> str:
+        """Matching rows with the number of their bucket among the ``kept``; without groups 0."""
+        statement = self.statement
+        rows = self._rows(selected, values)
+        if not statement.groups:
+            return f"SELECT 0 AS bucket, r.* FROM ({rows}) AS r"
+        arrays, same = [], []
+        for place, group in enumerate(statement.groups):
+            arrays += _arrays(place, group, [key[place] for key in kept], values)
+            name, other = self._key_names()[place], "''" if group.kind is Kind.TEXT else "0"
+            same.append(f"({name} IS NULL) = {quote(f'unknown {place}')}")
+            same.append(f"coalesce({name}, {other}) = {quote(f'value {place}')}")
+        numbers = parameter(list(range(len(kept))), "BIGINT[]", values)
+        return (
+            f"SELECT coalesce(k.number, {REST}) AS bucket, r.* FROM ({rows}) AS r LEFT JOIN "
+            f"(SELECT {', '.join(arrays)}, unnest({numbers}) AS number) AS k "
+            f"ON {' AND '.join(same)}"
+        )
+
+
+def _arrays(place: int, group: Expression, keys: Sequence[object], values: Values) -> list[str]:
+    """The keys of groups in one place, as columns: whether each is unknown, and what it is."""
+    unknown = parameter([key is None for key in keys], "BOOLEAN[]", values)
+    array: Value
+    if group.kind is Kind.TEXT:
+        array, kind = ["" if key is None else str(key) for key in keys], "VARCHAR[]"
+    else:
+        array = [0.0 if key is None else float(key) for key in keys]  # type: ignore[arg-type]
+        kind = "DOUBLE PRECISION[]"
+    return [
+        f"unnest({unknown}) AS {quote(f'unknown {place}')}",
+        f"unnest({parameter(array, kind, values)}) AS {quote(f'value {place}')}",
+    ]
+
+
+def _amount(aggregate: Aggregate) -> str:
+    """What a row adds; NULL where it adds nothing."""
+    if aggregate.column is None:
+        return "1"
+    name = quote(aggregate.column.name)
+    if aggregate.function == "count":
+        return name
+    bound = f"CAST({LARGEST_ADDED:g} AS DOUBLE PRECISION)"
+    if aggregate.function == "stddev":
+        number = f"CAST({name} AS DOUBLE PRECISION)"
+        return f"CASE WHEN {name} IS NOT NULL THEN least(greatest({number}, -{bound}), {bound}) END"
+    # Decimals add up to the same in any order; doubles would not, and noise must be sticky.
+    if aggregate.column.kind is Kind.WHOLE:
+        return f"CAST({name} AS DECIMAL(38, 0))"
+    bounded = f"least(greatest({name}, -{bound}), {bound})"
+    return f"CASE WHEN {name} IS NOT NULL THEN CAST({bounded} AS DECIMAL(38, 6)) END"
+
+
+def _squared(rows: str) -> str:
+    """The rows with the square of what they are away from the average of their bucket."""
+    away = "v - avg(v) OVER (PARTITION BY bucket)"
+    return f"SELECT bucket, u, power({away}, 2) AS v FROM ({rows}) AS a"
+
+
+def _added(rows: str, aggregate: Aggregate) -> str:
+    """What each user of a bucket adds; to a count everyone adds something, if only 0."""
+    value = "CASE WHEN u IS NOT NULL THEN count(v) END"
+    if aggregate.function != "count":
+        value = "sum(v)"
+    return f"SELECT bucket, u, {value} AS c FROM ({rows}) AS a GROUP BY bucket, u"
+
+
+def _credited(rows: str) -> str:
+    """How many distinct values each user of a bucket is credited with.
+
+    A value that several users have is one value: it is credited to one with the fewest.
+    """
+    pairs = f"SELECT DISTINCT bucket, u, v FROM ({rows}) AS a"
+    sized = f"SELECT bucket, u, v, count(v) OVER (PARTITION BY bucket, u) AS n FROM ({pairs}) AS p"
+    ranked = (
+        "SELECT bucket, u, v, row_number() OVER (PARTITION BY bucket, v ORDER BY n, u) AS place "
+        f"FROM ({sized}) AS q"
+    )
+    return (
+        "SELECT bucket, u, CASE WHEN count(v) > 0 THEN count(v) END AS c "
+        f"FROM ({ranked}) AS w WHERE place = 1 GROUP BY bucket, u"
+    )

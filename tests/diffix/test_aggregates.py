@@ -1,0 +1,86 @@
+"""Aggregates beyond sums: near the truth, never a lone person's value, and honest about noise."""
+
+import numpy as np
+import pytest
+
+from countleak.diffix.databases.duck import Duck
+from countleak.diffix.engine import Engine
+from countleak.diffix.flattening import NOTHING
+from countleak.diffix.order_statistics import Ranked, noisy_largest, noisy_median
+from countleak.diffix.releases import release_of
+from tests.diffix.conftest import salt_number
+
+
+def engine_of(values, salt=0):
+    secret = salt_number(salt)
+    columns = {"uid": np.arange(len(values)), "x": np.asarray(values, dtype=float)}
+    return Engine(
+        Duck.of_columns(columns, secret, table="people", user="uid"), release_of("18.1"), secret
+    )
+
+
+def answer(engine, what):
+    return engine.ask(f"SELECT {what} FROM people").rows[0].values
+
+
+def test_order_statistics_are_near_those_of_the_data():
+    values = np.random.default_rng(0).normal(50, 10, 2000)
+    smallest, largest, middle, spread = answer(
+        engine_of(values), "min(x), max(x), median(x), stddev(x)"
+    )
+    # Outliers and top group are the 4 to 12 smallest and largest of 2000.
+    assert np.sort(values)[1] < smallest < np.sort(values)[20]
+    assert np.sort(values)[-20] < largest < np.sort(values)[-2]
+    assert middle == pytest.approx(np.median(values), abs=0.3)
+    assert spread == pytest.approx(values.std(), abs=0.5)
+
+
+def test_a_lone_value_changes_no_minimum_maximum_or_median():
+    values = np.full(100, 7.0)
+    for what in ("min(x)", "max(x)", "median(x)"):
+        alone = answer(engine_of(values), what)
+        assert alone == (7,)
+        for lone in (-1e9, 1e9):
+            assert answer(engine_of([*values, lone]), what) == alone
+
+
+def test_too_few_have_no_order_statistics():
+    assert noisy_largest(Ranked(3, [9.0, 5.0, 1.0]), (1, 2), "max") == NOTHING
+    assert noisy_median(Ranked(3, [9.0, 5.0, 1.0]), (1, 2), "median") == NOTHING
+
+
+@pytest.mark.parametrize("users", [12, 13, 40, 41])
+def test_the_middle_of_few_and_many(users):
+    assert answer(engine_of(np.arange(users)), "median(x)")[0] == pytest.approx(
+        (users - 1) / 2, abs=4
+    )
+
+
+def test_noise_functions_give_the_sd_of_the_noise():
+    values = np.arange(400) % 21
+    text = "count_noise(*), sum_noise(x), avg_noise(x), stddev_noise(x)"
+    of_count, of_sum, of_avg, of_stddev = answer(engine_of(values), text)
+    assert of_count == 2
+    salts = range(40)
+    found = np.array(
+        [answer(engine_of(values, salt), "sum(x), avg(x), stddev(x)") for salt in salts]
+    )
+    # Four standard errors of an SD over 40 salts, and a quarter for outlier counts that vary.
+    for said, seen in zip((of_sum, of_avg, of_stddev), found.std(axis=0), strict=True):
+        assert said == pytest.approx(seen, rel=4 / np.sqrt(80) + 0.25)
+
+
+def test_distinct_values_are_credited_to_those_who_have_fewest():
+    """One user has every value, and everyone else one: no value is that user's contribution."""
+    values = 30
+    columns = {
+        "uid": np.append(np.zeros(values, int), np.arange(1, values + 1)),
+        "x": np.append(np.arange(values), np.arange(values)),
+    }
+    counts = []
+    for salt in map(salt_number, range(20)):
+        database = Duck.of_columns(columns, salt, table="people", user="uid")
+        counts += answer(Engine(database, release_of("18.1"), salt), "count(DISTINCT x)")
+    # Thirty users are credited with one value each: noise of one layer, of SD 2.
+    assert np.mean(counts) == pytest.approx(values, abs=4 * 2 / np.sqrt(20))
+    assert np.std(counts) < 4

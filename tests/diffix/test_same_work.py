@@ -1,0 +1,85 @@
+"""What is done for a question does not depend on what is suppressed."""
+
+import numpy as np
+import pytest
+
+from countleak.diffix.databases.duck import Duck
+from countleak.diffix.engine import Engine
+from countleak.diffix.releases import release_of
+from tests.diffix.conftest import salt_number
+
+
+class Recorded:
+    """A database that remembers the texts it was sent."""
+
+    def __init__(self, database):
+        self._database = database
+        self.table = database.table
+        self.texts = []
+
+    def dialect(self, salt):
+        return self._database.dialect(salt)
+
+    def rows(self, text, values=()):
+        self.texts.append(text)
+        return self._database.rows(text, values)
+
+
+def texts_of(engine, question):
+    recorded = Recorded(engine.database)
+    rows = Engine(recorded, engine.release, engine.salt).ask(question).rows
+    return recorded.texts, rows
+
+
+AGGREGATES = ("count(*)", "sum(amount)", "avg(duration), count(amount)", "count(DISTINCT amount)")
+
+
+@pytest.mark.parametrize("group", ["", "status", "floor(duration / 10), status"])
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_a_suppressed_group_costs_the_statements_of_an_empty_set(engine, bank, aggregate, group):
+    chosen, by = (f"{group}, ", f" GROUP BY {group}") if group else ("", "")
+    text = f"SELECT {chosen}{aggregate} FROM loans WHERE client_id = {{}}{by}"
+    one, rows = texts_of(engine, text.format(bank.ids[5]))
+    nobody, none = texts_of(engine, text.format(10**9))
+    assert one == nobody
+    assert rows == none
+
+
+def test_a_star_costs_the_statements_of_an_answer_without(engine):
+    every, rows = texts_of(engine, "SELECT status, count(*) FROM loans GROUP BY status")
+    assert rows[-1].values[0] != "*"
+    few, rows = texts_of(
+        engine,
+        "SELECT status, count(*) FROM loans WHERE amount < 9e4 AND amount >= 0 GROUP BY status",
+    )
+    assert len(few) == len(every) == 2
+
+
+def test_thousands_of_kept_groups_and_a_suppressed_one():
+    groups, size = 6000, 20
+    columns = {
+        "uid": np.arange(groups * size + 1),
+        "place": np.append(np.repeat(np.arange(groups), size), groups),
+        "money": np.ones(groups * size + 1),
+    }
+    salt = salt_number(0)
+    engine = Engine(
+        Duck.of_columns(columns, salt, table="people", user="uid"), release_of("18.1"), salt
+    )
+    rows = engine.ask("SELECT place, count(*), sum(money) FROM people GROUP BY place").rows
+    # The lone person's group is suppressed, and so is the rest, which is that person alone.
+    assert len(rows) == groups
+    assert np.mean([row.values[1] for row in rows]) == pytest.approx(size, abs=0.3)
+    assert np.mean([row.values[2] for row in rows]) == pytest.approx(size, abs=0.3)
+
+
+def test_there_is_always_a_row_to_work_on(engine, bank):
+    """Databases are quick where there is no row: whatever groups is given nobody's."""
+    text = "SELECT status, sum(amount) FROM loans WHERE amount = -1 GROUP BY status"
+    texts, rows = texts_of(engine, text)
+    assert not rows
+    assert all('OR "client_id" IS NULL' in sent for sent in texts)
+    assert engine.database.rows('SELECT count(*) FROM loans WHERE "client_id" IS NULL') == [(1,)]
+    nobody = engine.ask("SELECT count(*) FROM loans WHERE client_id IS NULL").rows[0]
+    assert (nobody.values, nobody.released) == ((0,), False)
+    assert abs(engine.ask("SELECT count(*) FROM loans").rows[0].values[0] - len(bank)) < 10
