@@ -28,9 +28,9 @@ def test_the_table_gives_the_likelihood_of_the_answers(family, whole):
 
 
 def test_an_answer_far_off_is_as_good_as_one_a_little_less_far():
-    queries = Queries(np.arange(2), np.ones((2, 2), np.int8), Subsets())
-    transcript = Transcript.of(queries, Answers.to_all(np.array([1e9, -1e9])))
-    evidence = gather(transcript, Noise(2.0, wrong=0.1))
+    queries = Queries(np.arange(2), np.ones((8, 2), np.int8), Subsets())
+    values = np.array([0.0, 1.0, 1.0, 2.0, 3.0, 1.0, 1e9, -1e9])
+    evidence = gather(Transcript.of(queries, Answers.to_all(values)), Noise(2.0, wrong=0.1))
     assert np.abs(evidence.said).max() < 100
     assert np.isfinite(evidence.table(Values(np.array([2.0]), 0.0, 0.1))).all()
 
