@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 
+from countleak.attack.noise import UNKNOWN
 from countleak.attack.posterior.evidence import Evidence
 from countleak.attack.posterior.gram import Gram
 from countleak.attack.posterior.ladders import Sample
@@ -32,7 +33,7 @@ FLAT = 1e-9
 # Probabilities are widened where the inflation is so many deviations above 1 ...
 DEVIATIONS = 4.0
 # ... and withdrawn where it is larger than this, or another figure is so many deviations off.
-HOPELESS, FAR_OFF = 2.0, 6.0
+HOPELESS, FAR_OFF = 3.0, 6.0
 # So many samples are looked at, and so many answers drawn at each.
 LOOKED_AT, DRAWN = 12, 3
 # Probabilities are read to this much.
@@ -55,12 +56,14 @@ class Check:
 
     ``inflation`` is how much larger sums of scores are than they should be, 1 if the model is
     right; chance alone makes it vary by ``deviation``. ``off`` says by how many deviations each of
-    the FIGURES is off.
+    the FIGURES is off. ``alone`` is the chance of each person of an error unlike those of all
+    others: where people have errors of an unknown law, n of them say no more (Laplace's rule).
     """
 
     inflation: float
     deviation: float
     off: dict[str, float]
+    alone: float = 0.0
 
     @property
     def misfit(self) -> str:
@@ -79,6 +82,9 @@ class Check:
 
     def applied(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probabilities as far as they can be believed: log-odds shrink by the inflation."""
+        if self.alone:
+            values = probability.shape[1] if probability.ndim == 2 else 2
+            probability = probability + self.alone * (1 / values - probability)
         if not self.doubt:
             return probability
         inside = np.clip(probability, LEAST, 1 - LEAST)
@@ -98,7 +104,9 @@ def check_fit(
         if evidence.noise.reach is None:
             inflation, freedom = _inflation(evidence, samples, transcript.blocks)
         off = _compared(transcript, evidence, samples, np.random.default_rng([seed, 12]))
-    return Check(inflation, float(np.sqrt(2 / max(freedom, 1))), off)
+    unknown = posterior.per_person_chance if evidence.noise.per_person is UNKNOWN else 0.0
+    alone = unknown / (evidence.n // transcript.blocks + 2)
+    return Check(inflation, float(np.sqrt(2 / max(freedom, 1))), off, alone)
 
 
 def _compared(
@@ -113,7 +121,7 @@ def _compared(
     replay = Replay(transcript, evidence.noise, evidence.whole)
     seen = [_Residuals.of(transcript, sample) for sample in samples]
     drawn = [
-        _Residuals.of(replay.answered(sample.x, sample.values, rng), sample)
+        _Residuals.of(replay.answered(sample.counted, sample.values, rng), sample)
         for sample in samples
         for _ in range(DRAWN)
     ]
@@ -143,7 +151,7 @@ class _Residuals:
 
     @classmethod
     def of(cls, transcript: Transcript, sample: Sample) -> "_Residuals":
-        x, shown = sample.x.astype(np.float64), transcript.released
+        x, shown = sample.counted, transcript.released
         counts, scale = transcript.counts(x), float(sample.values.sigma.mean())
         left = transcript.residuals(x) - sample.values.offsets[transcript.about[shown]]
         sizes = np.abs(transcript.queries.matrix).sum(axis=1, dtype=np.int64)
@@ -190,7 +198,7 @@ def _inflation(evidence: Evidence, samples: Sequence[Sample], blocks: int) -> tu
 def _by_sums(gram: Gram, samples: Sequence[Sample]) -> tuple[float, int]:
     squares, freedom = [], 0
     for sample in samples:
-        values, x = sample.values, sample.x.astype(np.float64)
+        values, x = sample.values, sample.counted
         weighed = gram.weighed(1 / values.sigma**2, values.per_person)
         eigenvalues = weighed.eigen[0]
         variance = eigenvalues / (1 + values.per_person**2 * eigenvalues)

@@ -37,6 +37,8 @@ ENOUGH = 1.2
 SURELY = 2.5
 # Errors per person are reckoned with unless their chance is smaller.
 PERHAPS = 0.05
+# An error per person with a smaller SD is not worth a word.
+NEXT_TO_NONE = 0.05
 # Share of grossly wrong answers below which none is believed to be there.
 FEW_WRONG = 0.004
 
@@ -51,8 +53,9 @@ class Diagnosis:
     about; each value has an offset, and ``offset`` is that which is most certain. ``sticky`` says
     whether equal questions got equal answers, None where no question was asked twice; all else is
     read from distinct ones then. ``shared`` is noise that answers have in common, ``per_person``
-    the SD of an error that a person brings to every count, ``per_person_chance`` that of there
-    being one, and ``effective`` how much an answer says, next to one with noise of its own.
+    the SD of an error that a person brings to every count, ``twice`` how many people are counted
+    twice, ``per_person_chance`` that of there being any of the two, and ``effective`` how much an
+    answer says, next to one with noise of its own.
     ``residuals`` (k,) are kept for plots, ``starts`` for a decoder, which need not work them out
     again.
     """
@@ -78,6 +81,7 @@ class Diagnosis:
     effective: float = 1.0
     residuals: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     starts: Starts = ()
+    twice: float = 0.0
 
     @property
     def has_offset(self) -> bool:
@@ -88,6 +92,15 @@ class Diagnosis:
     def has_errors_per_person(self) -> bool:
         """Whether an error per person is likelier than none."""
         return self.per_person_chance > 0.5
+
+    @property
+    def errors_per_person(self) -> str:
+        """What people bring to every count besides their bit, in words."""
+        errors = f"errors per person of SD {self.per_person:.2f}"
+        if self.twice < 0.5:
+            return errors
+        twice = f"about {self.twice:.0f} of the people counted twice"
+        return twice if self.per_person < NEXT_TO_NONE else f"{twice}, {errors}"
 
     @property
     def law(self) -> str:
@@ -142,7 +155,7 @@ class Diagnosis:
             reasons.append(f"{self.repeated} answers repeat others")
         reasons += [str(shared) for shared in self.shared]
         if self.has_errors_per_person:
-            reasons.append(f"errors per person of SD {self.per_person:.2f}")
+            reasons.append(self.errors_per_person)
         if self.wrong:
             reasons.append(f"{self.wrong:.1%} of the answers grossly wrong")
         if self.has_offset:
@@ -209,7 +222,7 @@ def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 
         n, len(everything), int((~everything.released).sum()), noise, sigma, error, offset,
         offset_error, kurtosis, wrong, are_whole(transcript.b), by, groups, again.sticky,
         again.again, shared, refined.values.per_person, refined.per_person_chance, effective,
-        residual, starts,
+        residual, starts, refined.values.counted_twice,
     )  # fmt: skip
 
 

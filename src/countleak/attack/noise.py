@@ -12,6 +12,7 @@
 parameter that must be estimated is ``UNKNOWN``; an effect that is absent is None.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import ceil
@@ -228,13 +229,15 @@ class Values:
     """Values of all that may be unknown of a Noise: ``sigma`` (g,), ``offsets`` (p,), ``wrong``.
 
     The answers about each of p values of a secret have an offset of their own; those about a bit
-    have one. ``per_person`` is the SD of the error per person.
+    have one. ``per_person`` is the SD of the error per person, and ``twice`` (n,) the chance of
+    each bit of being 1 and counted twice; None where nobody is.
     """
 
     sigma: NDArray[np.float64]
     offsets: NDArray[np.float64]
     wrong: float
     per_person: float = 0.0
+    twice: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         # A single offset may be given as a number.
@@ -248,6 +251,24 @@ class Values:
     def about(self, v: int, groups: NDArray[np.int64]) -> "Values":
         """Those of the answers about value v in these groups."""
         return Values(self.sigma[groups], self.offsets[v : v + 1], self.wrong, self.per_person)
+
+    @property
+    def counted_twice(self) -> float:
+        """How many people are counted twice."""
+        return 0.0 if self.twice is None else float(self.twice.sum())
+
+
+def mean_values(draws: Sequence[Values]) -> Values:
+    """What draws of the same noise say on average."""
+    twice = [np.zeros(0) if v.twice is None else v.twice for v in draws]
+    size = max(each.size for each in twice)
+    return Values(
+        np.mean([v.sigma for v in draws], axis=0),
+        np.mean([v.offsets for v in draws], axis=0),
+        float(np.mean([v.wrong for v in draws])),
+        float(np.mean([v.per_person for v in draws])),
+        np.mean([t if t.size else np.zeros(size) for t in twice], axis=0) if size else None,
+    )
 
 
 def log_released(

@@ -20,11 +20,11 @@ class Replay:
     whole: bool
 
     def answered(
-        self, x: NDArray[np.int64], values: Values, rng: np.random.Generator
+        self, x: NDArray[np.float64], values: Values, rng: np.random.Generator
     ) -> Transcript:
-        """The answers where the bits are x (n,) and what is open of the noise has these values."""
+        """The answers where bits count as x (n,) and what is open of the noise has these values."""
         transcript, noise = self.transcript, self.noise
-        true = transcript.counts(x.astype(np.float64)) + transcript.share
+        true = transcript.counts(x) + transcript.share
         errors = transcript.counts(values.per_person * rng.normal(size=x.size))
         noisy = true + errors + values.offsets[transcript.about] + self._noise(values, rng)
         if self.whole:

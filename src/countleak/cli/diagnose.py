@@ -135,7 +135,7 @@ def describe(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"Common noise: {shared}"
     if diagnosis.has_errors_per_person:
         yield (
-            f"Errors per person: SD {diagnosis.per_person:.2f} in every count that a person is in "
+            f"In every count that a person is in: {diagnosis.errors_per_person} "
             f"(chance {percent(diagnosis.per_person_chance, 0)})"
         )
     if not diagnosis.shared and not diagnosis.has_errors_per_person:
@@ -182,6 +182,7 @@ def _record(diagnosis: Diagnosis, rules: Rules) -> dict[str, Any]:
         "shared": [{"by": s.kernel.words, "share": s.share} for s in diagnosis.shared],
         "per_person": diagnosis.per_person if diagnosis.has_errors_per_person else 0.0,
         "per_person_chance": diagnosis.per_person_chance,
+        "counted_twice": diagnosis.twice if diagnosis.has_errors_per_person else 0.0,
         "effective": diagnosis.effective,
         "groups_by": diagnosis.by,
         "groups": [

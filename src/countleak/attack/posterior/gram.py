@@ -8,6 +8,7 @@ while bits are drawn: with W = A'D^-1 A, D the variances of the noise proper,
     A'C^-1 = (I + tau^2 W)^-1 A'D^-1,    r'C^-1 r = r'D^-1 r - tau^2 q'(I + tau^2 W)^-1 q
 
 where C = D + tau^2 A A' and q = A'D^-1 r (Woodbury); the eigenvectors of W make it cheap.
+Bits counted twice (``twice``) have their columns doubled.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from countleak.attack.noise import UNKNOWN, Noise, Values
 from countleak.attack.posterior.evidence import Evidence
 from countleak.attack.posterior.replicas import LEAST_SIGMA, NOISE_EVERY, offset_precision
 from countleak.attack.posterior.secret_draws import Kind
+from countleak.attack.posterior.twice import draw_twice
 
 # Proposals are cheap here, so more of them make a round.
 EXCHANGES = 4
@@ -206,6 +208,12 @@ def _blockwise(products: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray
     return (products @ x.reshape(k, n, 1)).reshape(*products.shape[:-3], k * n)
 
 
+def _pairs(times: NDArray[np.float64], blocks: int) -> NDArray[np.float64]:
+    """The products (k, n, n) of what two bits of a block count."""
+    rows = times.reshape(blocks, -1)
+    return np.asarray(rows[:, :, None] * rows[:, None, :])
+
+
 class GramReplica:
     """A state under Gaussian noise."""
 
@@ -222,6 +230,7 @@ class GramReplica:
         self.kind, self.rates = kind, kind.first_rates()
         self.rounds, self.beta, self.likelihood = 0, 0.0, 0.0
         self.has_offset, self.turned = np.zeros(kind.blocks, np.bool_), False
+        self.twice = np.zeros(gram.n, np.bool_)
 
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
         """One round, as ``Replica`` says."""
@@ -229,11 +238,13 @@ class GramReplica:
             self._weigh(beta)
         exchanges = EXCHANGES * self.kind.people(self.gram.n)
         self.kind.gram_sweep(self.x, self.free, self.c, self.G, self.rates, rng, exchanges, total)
-        bits = self.x.astype(np.float64)
-        if self.gram.noise.offset is UNKNOWN:
-            self._draw_offsets(bits, rng)
         self.rounds += 1
         drawing = self.rounds % NOISE_EVERY == 0
+        if drawing and self.gram.noise.per_person is UNKNOWN:
+            self._draw_twice(rng)
+        bits = self.x * self._times
+        if self.gram.noise.offset is UNKNOWN:
+            self._draw_offsets(bits, rng)
         explained = bits
         if self.gram.noise.per_person != 0.0:
             explained = bits + self._draw_errors(bits, rng, drawing)
@@ -269,8 +280,24 @@ class GramReplica:
             rows = ones.reshape(self.has_offset.size, -1)
             self.G = self.G - share[:, None, None] * (rows[:, :, None] * rows[:, None, :])
             offsets = np.where(self.has_offset, self.sums.b / precision, offsets)
+        times = self._times
         towards = towards - ones * self.gram.to_bits(offsets)
-        self.c = towards - _blockwise(self.G, self.x.astype(np.float64))
+        self.c = times * (towards - _blockwise(self.G, self.x * times))
+        if self.twice.any():
+            self.G = self.G * _pairs(times, len(self.G))
+
+    @property
+    def _times(self) -> NDArray[np.float64]:
+        """How often each bit (kn,) is counted, if it is a 1."""
+        return np.where(self.twice, 2.0, 1.0)
+
+    def _draw_twice(self, rng: np.random.Generator) -> None:
+        """Which bits are counted twice; the sums of the next round are those of the new ones."""
+        times = self._times
+        G = self.G / _pairs(times, len(self.G)) if self.twice.any() else self.G
+        if draw_twice(self.twice, self.x, self.c / times, G, rng):
+            twice = (self.twice & (self.x == 1)).astype(np.float64)
+            self.values = replace(self.values, twice=twice)
 
     def _offset_precision(self) -> NDArray[np.float64]:
         """The precision (k,) of the offsets: that of their answers and that of their prior."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.noise import Values
+from countleak.attack.noise import Values, mean_values
 from countleak.attack.posterior.replicas import Replica, log_prior
 from countleak.attack.posterior.secret_draws import Kind
 
@@ -31,6 +31,12 @@ class Sample:
 
     x: NDArray[np.int64]
     values: Values
+
+    @property
+    def counted(self) -> NDArray[np.float64]:
+        """What each bit (n,) adds to a count: 2 if it is a 1 and counted twice."""
+        bits = self.x.astype(np.float64)
+        return bits if self.values.twice is None else bits + self.values.twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,20 +103,18 @@ class Ladder:
             likelihoods.append(coldest.likelihood + log_prior(coldest.values))
             if (k + 1) % max(rounds // SAMPLES, 1) == 0:
                 samples.append(Sample(coldest.bits.copy(), coldest.values))
-        sigma = np.mean([v.sigma for v in draws], axis=0)
         offsets = np.array([v.offsets for v in draws])
-        wrong = float(np.mean([v.wrong for v in draws]))
-        per_person = np.array([v.per_person for v in draws])
+        per_person = np.array([v.per_person > 0 or v.counted_twice > 0 for v in draws])
         p = total / rounds
         return Outcome(
             p,
-            Values(sigma, offsets.mean(axis=0), wrong, float(np.mean(per_person))),
+            mean_values(draws),
             np.mean(shares, axis=0),
             met / rounds,
             offsets.std(axis=0),
             float(np.mean(likelihoods)),
             self.kind.entropy(p),
-            float(np.mean(per_person > 0)),
+            float(np.mean(per_person)),
             tuple(samples),
         )
 

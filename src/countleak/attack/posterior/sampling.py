@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.noise import Values
+from countleak.attack.noise import Values, mean_values
 from countleak.attack.posterior.consensus import SETTLED, Consensus, agree, leading, overstated
 from countleak.attack.posterior.evidence import Evidence
 from countleak.attack.posterior.gram import Gram, GramReplica
@@ -187,12 +187,7 @@ def _posterior(consensus: Consensus) -> Posterior:
     leaders = consensus.leaders
     return Posterior(
         consensus.probability,
-        Values(
-            np.mean([run.values.sigma for run in leaders], axis=0),
-            np.mean([run.values.offsets for run in leaders], axis=0),
-            float(np.mean([run.values.wrong for run in leaders])),
-            float(np.mean([run.values.per_person for run in leaders])),
-        ),
+        mean_values([run.values for run in leaders]),
         np.mean([run.rates for run in leaders], axis=0),
         consensus.disagreement,
         np.mean([run.residuals for run in leaders], axis=0),
