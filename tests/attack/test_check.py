@@ -122,3 +122,10 @@ def test_answers_are_drawn_as_likely_as_they_are_said_to_be(noise):
         assert drawn.released.all()
     else:
         assert not drawn.released.all()
+
+
+def test_doubt_about_everyone_leaves_the_known_alone():
+    check = Check(1.0, 0.1, {}, alone=0.02)
+    given = np.array([1.0, 1.0, 0.0])
+    assert check.applied(given).tolist() == [0.99, 0.99, 0.01]
+    assert check.applied(given, np.array([True, False, False])).tolist() == [1.0, 0.99, 0.01]

@@ -80,8 +80,18 @@ class Check:
             return ""
         return f"errors go together {self.inflation:.1f} times as much as its noise says"
 
-    def applied(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probabilities as far as they can be believed: log-odds shrink by the inflation."""
+    def applied(
+        self, probability: NDArray[np.float64], known: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Probabilities as far as they can be believed; those of ``known`` people (n,) stay."""
+        believed = self._believed(probability)
+        if known is not None and known.any():
+            believed = believed.copy()
+            believed[known] = probability[known]
+        return believed
+
+    def _believed(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Doubt about everyone is mixed in, and log-odds shrink by the inflation."""
         if self.alone:
             values = probability.shape[1] if probability.ndim == 2 else 2
             probability = probability + self.alone * (1 / values - probability)

@@ -52,7 +52,7 @@ def test_auto_fits_once(monkeypatch):
     monkeypatch.setattr(
         fit, "box_least_squares", counted("box_least_squares", fit.box_least_squares)
     )
-    guess = AutoDecoder().decode(Setting(60, 400, 3.0).world(1).transcript)
+    guess = AutoDecoder().decode(Setting(60, 400, 3.0).world(2).transcript)
     assert "gaussian" in guess.basis.picked_because
     assert calls == {"eigh": 3, "box_least_squares": 1}
 

@@ -71,9 +71,9 @@ class Bayes:
             doubt="; ".join(filter(None, doubts)) or None,
             misfit=check.misfit if check else "",
         )
-        probability = (
-            posterior.probability if check is None else check.applied(posterior.probability)
-        )
+        probability = posterior.probability
+        if check is not None:
+            probability = check.applied(probability, np.isin(transcript.ids, list(self.known)))
         guess = bits_from(transcript.ids, probability, basis)
         return replace(guess, probability=None, margin=None) if basis.misfit else guess
 

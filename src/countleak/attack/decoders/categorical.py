@@ -136,7 +136,8 @@ class Categorical:
             ),
             misfit=check.misfit,
         )
-        shares = check.applied(_shares(posterior, len(names)))
+        is_known = np.isin(transcript.ids, list(self.known))
+        shares = check.applied(_shares(posterior, len(names)), is_known)
         guess = names_from(transcript.ids, names, shares, basis)
         return replace(guess, probability=None) if check.misfit else guess
 
