@@ -53,9 +53,10 @@ class Diagnosis:
     about; each value has an offset, and ``offset`` is that which is most certain. ``sticky`` says
     whether equal questions got equal answers, None where no question was asked twice; all else is
     read from distinct ones then. ``shared`` is noise that answers have in common, ``per_person``
-    the SD of an error that a person brings to every count, ``twice`` how many people are counted
-    twice, ``per_person_chance`` that of there being any of the two, and ``effective`` how much an
-    answer says, next to one with noise of its own.
+    the SD of an error that a person brings to every count, ``per_one`` that of one that only
+    whoever counts brings, ``twice`` how many people are counted twice, ``per_person_chance`` that
+    of there being any of these, and ``effective`` how much an answer says, next to one with noise
+    of its own.
     ``residuals`` (k,) are kept for plots, ``starts`` for a decoder, which need not work them out
     again.
     """
@@ -81,6 +82,7 @@ class Diagnosis:
     effective: float = 1.0
     residuals: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     starts: Starts = ()
+    per_one: float = 0.0
     twice: float = 0.0
 
     @property
@@ -96,11 +98,14 @@ class Diagnosis:
     @property
     def errors_per_person(self) -> str:
         """What people bring to every count besides their bit, in words."""
-        errors = f"errors per person of SD {self.per_person:.2f}"
-        if self.twice < 0.5:
-            return errors
-        twice = f"about {self.twice:.0f} of the people counted twice"
-        return twice if self.per_person < NEXT_TO_NONE else f"{twice}, {errors}"
+        parts = []
+        if self.twice >= 0.5:
+            parts.append(f"about {self.twice:.0f} of the people counted twice")
+        if self.per_one >= max(self.per_person, NEXT_TO_NONE):
+            parts.append(f"errors per person who counts of SD {self.per_one:.2f}")
+        elif self.per_person >= NEXT_TO_NONE or not parts:
+            parts.append(f"errors per person of SD {self.per_person:.2f}")
+        return ", ".join(parts)
 
     @property
     def law(self) -> str:
@@ -204,7 +209,8 @@ def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 
         noise = replace(noise, threshold=_threshold(transcript, fit))
     normal_law = noise.shape is Shape.GAUSSIAN
     wrong = fit.values.wrong if fit.values.wrong > FEW_WRONG and normal_law else 0.0
-    per_person = refined.values.per_person if refined.per_person_chance > 0.5 else 0.0
+    errors = max(refined.values.per_person, refined.values.per_one)
+    per_person = errors if refined.per_person_chance > 0.5 else 0.0
     leading = [queries.take(np.arange(min(len(queries), MOST_ANSWERS))) for queries, _ in parts]
     shares = [effective_share(queries, shared, sigma, per_person) for queries in leading]
     effective = float(np.mean(shares))
@@ -222,7 +228,7 @@ def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 
         n, len(everything), int((~everything.released).sum()), noise, sigma, error, offset,
         offset_error, kurtosis, wrong, are_whole(transcript.b), by, groups, again.sticky,
         again.again, shared, refined.values.per_person, refined.per_person_chance, effective,
-        residual, starts, refined.values.counted_twice,
+        residual, starts, refined.values.per_one, refined.values.twice,
     )  # fmt: skip
 
 

@@ -229,15 +229,16 @@ class Values:
     """Values of all that may be unknown of a Noise: ``sigma`` (g,), ``offsets`` (p,), ``wrong``.
 
     The answers about each of p values of a secret have an offset of their own; those about a bit
-    have one. ``per_person`` is the SD of the error per person, and ``twice`` (n,) the chance of
-    each bit of being 1 and counted twice; None where nobody is.
+    have one. ``per_person`` is the SD of an error that everyone brings to every count, ``per_one``
+    that of one that only whoever counts brings, and ``twice`` how many people are counted twice.
     """
 
     sigma: NDArray[np.float64]
     offsets: NDArray[np.float64]
     wrong: float
     per_person: float = 0.0
-    twice: NDArray[np.float64] | None = None
+    per_one: float = 0.0
+    twice: float = 0.0
 
     def __post_init__(self) -> None:
         # A single offset may be given as a number.
@@ -253,21 +254,20 @@ class Values:
         return Values(self.sigma[groups], self.offsets[v : v + 1], self.wrong, self.per_person)
 
     @property
-    def counted_twice(self) -> float:
-        """How many people are counted twice."""
-        return 0.0 if self.twice is None else float(self.twice.sum())
+    def has_errors_per_person(self) -> bool:
+        """Whether people bring anything to a count besides their bit."""
+        return max(self.per_person, self.per_one, self.twice) > 0
 
 
 def mean_values(draws: Sequence[Values]) -> Values:
     """What draws of the same noise say on average."""
-    twice = [np.zeros(0) if v.twice is None else v.twice for v in draws]
-    size = max(each.size for each in twice)
     return Values(
         np.mean([v.sigma for v in draws], axis=0),
         np.mean([v.offsets for v in draws], axis=0),
         float(np.mean([v.wrong for v in draws])),
         float(np.mean([v.per_person for v in draws])),
-        np.mean([t if t.size else np.zeros(size) for t in twice], axis=0) if size else None,
+        float(np.mean([v.per_one for v in draws])),
+        float(np.mean([v.twice for v in draws])),
     )
 
 

@@ -182,6 +182,7 @@ def _record(diagnosis: Diagnosis, rules: Rules) -> dict[str, Any]:
         "shared": [{"by": s.kernel.words, "share": s.share} for s in diagnosis.shared],
         "per_person": diagnosis.per_person if diagnosis.has_errors_per_person else 0.0,
         "per_person_chance": diagnosis.per_person_chance,
+        "per_one": diagnosis.per_one if diagnosis.has_errors_per_person else 0.0,
         "counted_twice": diagnosis.twice if diagnosis.has_errors_per_person else 0.0,
         "effective": diagnosis.effective,
         "groups_by": diagnosis.by,

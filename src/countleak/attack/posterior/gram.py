@@ -8,29 +8,33 @@ while bits are drawn: with W = A'D^-1 A, D the variances of the noise proper,
     A'C^-1 = (I + tau^2 W)^-1 A'D^-1,    r'C^-1 r = r'D^-1 r - tau^2 q'(I + tau^2 W)^-1 q
 
 where C = D + tau^2 A A' and q = A'D^-1 r (Woodbury); the eigenvectors of W make it cheap.
-Bits counted twice (``twice``) have their columns doubled.
+What else ones add to a count is drawn with them (``errors``).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import block_diag, solve_triangular
 
 from countleak.attack.noise import UNKNOWN, Noise, Values
+from countleak.attack.posterior.errors import Score, draw_share, draw_spreads
 from countleak.attack.posterior.evidence import Evidence
 from countleak.attack.posterior.replicas import LEAST_SIGMA, NOISE_EVERY, offset_precision
 from countleak.attack.posterior.secret_draws import Kind
-from countleak.attack.posterior.twice import draw_twice
+
+if TYPE_CHECKING:
+    from countleak.attack.posterior.kernels import Squares
 
 # Proposals are cheap here, so more of them make a round.
 EXCHANGES = 4
-# What an error per person may be, in people: most likely none.
-PER_PERSON = np.concatenate([[0.0], np.geomspace(0.03, 2.0, 20)])
-LOG_PRIOR = np.log(np.concatenate([[0.9], np.full(20, 0.1 / 20)]))
+# Errors of ones alone are looked for among up to so many people.
+FEW = 400
+# So often what people add is drawn in a row.
+CYCLES = 6
 
 Eigen = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -208,12 +212,6 @@ def _blockwise(products: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray
     return (products @ x.reshape(k, n, 1)).reshape(*products.shape[:-3], k * n)
 
 
-def _pairs(times: NDArray[np.float64], blocks: int) -> NDArray[np.float64]:
-    """The products (k, n, n) of what two bits of a block count."""
-    rows = times.reshape(blocks, -1)
-    return np.asarray(rows[:, :, None] * rows[:, None, :])
-
-
 class GramReplica:
     """A state under Gaussian noise."""
 
@@ -230,24 +228,25 @@ class GramReplica:
         self.kind, self.rates = kind, kind.first_rates()
         self.rounds, self.beta, self.likelihood = 0, 0.0, 0.0
         self.has_offset, self.turned = np.zeros(kind.blocks, np.bool_), False
-        self.twice = np.zeros(gram.n, np.bool_)
+        self.size, self.twice = x.astype(np.float64), np.zeros(gram.n, np.bool_)
+        self.share = 0.0
 
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
         """One round, as ``Replica`` says."""
         if beta != self.beta or self.rounds % NOISE_EVERY == 0 or self.turned:
             self._weigh(beta)
         exchanges = EXCHANGES * self.kind.people(self.gram.n)
-        self.kind.gram_sweep(self.x, self.free, self.c, self.G, self.rates, rng, exchanges, total)
+        self.kind.gram_sweep(self._squares(), self.rates, rng, exchanges, total)
         self.rounds += 1
         drawing = self.rounds % NOISE_EVERY == 0
-        if drawing and self.gram.noise.per_person is UNKNOWN:
-            self._draw_twice(rng)
-        bits = self.x * self._times
         if self.gram.noise.offset is UNKNOWN:
-            self._draw_offsets(bits, rng)
-        explained = bits
-        if self.gram.noise.per_person != 0.0:
-            explained = bits + self._draw_errors(bits, rng, drawing)
+            self._draw_offsets(rng)
+        if drawing and self.gram.noise.per_person is UNKNOWN:
+            self._draw_people(rng)
+        explained = self.size
+        if self.values.per_person:
+            errors = self._score().draw(self.values.per_person, rng)
+            explained = self.size + self.sums.turned_back(errors)
         misfit = self.gram.misfit(explained, self.values.offsets)
         if drawing and self.gram.noise.sigma is UNKNOWN:
             self._draw_sigma(misfit, beta, rng)
@@ -260,6 +259,10 @@ class GramReplica:
     @property
     def bits(self) -> NDArray[np.int64]:
         return self.x
+
+    @property
+    def counted(self) -> NDArray[np.float64]:
+        return self.size
 
     def count_into(self, histogram: NDArray[np.float64]) -> None:
         """Nothing: the answers one by one are not looked at."""
@@ -280,36 +283,29 @@ class GramReplica:
             rows = ones.reshape(self.has_offset.size, -1)
             self.G = self.G - share[:, None, None] * (rows[:, :, None] * rows[:, None, :])
             offsets = np.where(self.has_offset, self.sums.b / precision, offsets)
-        times = self._times
         towards = towards - ones * self.gram.to_bits(offsets)
-        self.c = times * (towards - _blockwise(self.G, self.x * times))
-        if self.twice.any():
-            self.G = self.G * _pairs(times, len(self.G))
+        self.c = towards - _blockwise(self.G, self.size)
 
-    @property
-    def _times(self) -> NDArray[np.float64]:
-        """How often each bit (kn,) is counted, if it is a 1."""
-        return np.where(self.twice, 2.0, 1.0)
+    def _squares(self) -> "Squares":
+        """What the kernels draw bits from."""
+        from countleak.attack.posterior.kernels import Squares
 
-    def _draw_twice(self, rng: np.random.Generator) -> None:
-        """Which bits are counted twice; the sums of the next round are those of the new ones."""
-        times = self._times
-        G = self.G / _pairs(times, len(self.G)) if self.twice.any() else self.G
-        if draw_twice(self.twice, self.x, self.c / times, G, rng):
-            twice = (self.twice & (self.x == 1)).astype(np.float64)
-            self.values = replace(self.values, twice=twice)
+        variance = self.values.per_one**2
+        return Squares(
+            self.x, self.size, self.twice, self.free, self.c, self.G, self.share, variance
+        )
 
     def _offset_precision(self) -> NDArray[np.float64]:
         """The precision (k,) of the offsets: that of their answers and that of their prior."""
         return self.sums.ones + offset_precision(self.values)
 
-    def _draw_offsets(self, bits: NDArray[np.float64], rng: np.random.Generator) -> None:
+    def _draw_offsets(self, rng: np.random.Generator) -> None:
         """None at all, as likely beforehand as some; if some, Gaussian around the mean residual.
 
         Without one, answers pin the number of ones to a whole number, which decides the last bits.
         """
         precision = self._offset_precision()
-        counted = (self.sums.with_one * bits).reshape(precision.size, -1).sum(axis=1)
+        counted = (self.sums.with_one * self.size).reshape(precision.size, -1).sum(axis=1)
         mean = (self.sums.b - counted) / precision
         odds = 0.5 * precision * mean**2 - 0.5 * np.log(precision / offset_precision(self.values))
         there = np.log(rng.random(mean.size)) < -np.logaddexp(0.0, -odds)
@@ -318,34 +314,53 @@ class GramReplica:
         drawn = mean + rng.normal(size=mean.size) / np.sqrt(precision)
         self.values = replace(self.values, offsets=np.where(there, drawn, 0.0))
 
-    def _draw_errors(
-        self, bits: NDArray[np.float64], rng: np.random.Generator, drawing: bool
-    ) -> NDArray[np.float64]:
-        """Errors per person (n,), after their SD if ``drawing``, with them integrated out.
+    def _residual(self) -> NDArray[np.float64]:
+        """A'D^-1 (b - A size - offsets) (kn,), D the variances of the noise proper."""
+        gram = self.gram
+        left = gram.with_b - gram.to_bits(self.values.offsets) * gram.with_one
+        return np.asarray(self.weight @ (left - _blockwise(gram.products, self.size)))
+
+    def _score(self) -> Score:
+        """How answers pull at errors of everyone.
 
         At a temperature the likelihood given the errors is raised, not their own.
         """
-        gram, sampled = self.gram, self.gram.noise.per_person is UNKNOWN
-        if not self.values.per_person and not (drawing and sampled):
-            return np.zeros_like(bits)
-        w = self.sums.eigen[0]
-        residual = self.weight @ (
-            gram.with_b
-            - gram.to_bits(self.values.offsets) * gram.with_one
-            - _blockwise(gram.products, bits)
-        )
-        q = self.sums.turned(residual)
-        if drawing and sampled:
-            variances = PER_PERSON[:, None, None] ** 2
-            spread = 1 + variances * w
-            log = LOG_PRIOR - 0.5 * (np.log(spread) - variances * q**2 / spread).sum(axis=(1, 2))
-            chosen = int(np.argmax(log + rng.gumbel(size=log.size)))
-            self.values = replace(self.values, per_person=float(PER_PERSON[chosen]))
-        tau = self.values.per_person
-        if not tau:
-            return np.zeros_like(bits)
-        spread = tau**2 / (1 + tau**2 * w)
-        return self.sums.turned_back(spread * q + np.sqrt(spread) * rng.normal(size=q.shape))
+        return Score(self.sums.eigen[0], self.sums.turned(self._residual()))
+
+    def _axes_of_ones(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Along which axes (ones, ones) answers tell of errors of ones alone, and how well."""
+        W = np.tensordot(self.weight, self.gram.products, 1)
+        inside = [np.flatnonzero(bits) for bits in self.x.reshape(len(W), -1)]
+        eigen = [_eigen(of[np.ix_(at, at)]) for of, at in zip(W, inside, strict=True)]
+        widths = np.concatenate([values for values, _ in eigen])
+        return widths, block_diag(*(vectors for _, vectors in eigen))
+
+    def _draw_people(self, rng: np.random.Generator) -> None:
+        """What people add besides their bits, these given.
+
+        Several times: errors are long taken for second counts, and second counts for errors. The
+        sums of the next round are those of the new ones.
+        """
+        from countleak.attack.posterior.kernels import draw_sizes
+
+        few = self.kind.people(self.gram.n) <= FEW
+        widths, axes = self._axes_of_ones() if few else (np.empty(0), np.empty((0, 0)))
+        for cycle in range(CYCLES):
+            if cycle:
+                self._weigh(self.beta)
+                draw_sizes(self._squares(), rng)
+                if self.gram.noise.offset is UNKNOWN:
+                    self._draw_offsets(rng)
+            twice, is_one = int(self.twice.sum()), self.x == 1
+            self.share = draw_share(twice, int(is_one.sum()) - twice, rng)
+            self.size[:] = np.where(self.twice, 2.0, self.x)
+            ones = Score(widths, self._residual()[is_one] @ axes) if few else None
+            per_person, per_one = draw_spreads(self._score(), ones, rng)
+            self.values = replace(
+                self.values, per_person=per_person, per_one=per_one, twice=float(twice)
+            )
+            if ones is not None and per_one:
+                self.size[is_one] += axes @ ones.draw(per_one, rng)
 
     def _draw_sigma(
         self, misfit: NDArray[np.float64], beta: float, rng: np.random.Generator

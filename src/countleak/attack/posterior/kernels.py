@@ -162,76 +162,158 @@ def _take_value(j, old, new, n, chain):
     chain.x[new * n + j] = 1
 
 
-@kernel
-def gram_sweep(x, free, c, G, odds, rng, exchanges, total):
-    """The same where all noise is Gaussian: c (n,) is A'W(b - Ax) and G (n, n) is A'WA.
+class Squares(NamedTuple):
+    """Bits where all noise is Gaussian, in k blocks of n, and the sums that their draws depend on.
 
-    W holds the answers' weights, beta / variance. A proposal costs one step, a change of a bit n.
+    W holds the answers' weights, beta / variance. ``x``, ``size``, ``twice`` and ``c`` are changed
+    in place.
     """
+
+    x: NDArray[Any]  # (kn,) bits
+    size: NDArray[Any]  # (kn,) what each adds to a count,
+    twice: NDArray[Any]  # (kn,) and whether it is counted twice
+    free: NDArray[Any]  # (kn,) which of them are drawn; the others stay as they are
+    c: NDArray[Any]  # (kn,) A'W(b - A size)
+    G: NDArray[Any]  # (k, n, n) A'WA
+    share: float  # how many of the ones are counted twice,
+    variance: float  # and that of what else a one adds
+
+
+@kernel
+def _log_odds(v, j, squares):
+    """How much likelier the answers are if bit j of block v is 1: counted once, and twice.
+
+    What it adds is integrated out, given that of all others.
+    """
+    own, share, variance = squares.G[v, j, j], squares.share, squares.variance
+    at = v * squares.G.shape[1] + j
+    towards = squares.c[at] + own * squares.size[at]
+    once, twice = towards - own / 2 + np.log(1.0 - share), -np.inf
+    if share > 0.0:
+        twice = 2 * (towards - own) + np.log(share)
+    if variance > 0.0:
+        widened = 1.0 + variance * own
+        once += 0.5 * (variance * (towards - own) ** 2 / widened - np.log(widened))
+        twice += 0.5 * (variance * (towards - 2 * own) ** 2 / widened - np.log(widened))
+    return once, twice
+
+
+@kernel
+def _either(once, twice):
+    """The logarithm of the sum of both weights."""
+    if twice == -np.inf:
+        return once
+    high = max(once, twice)
+    return high + np.log(np.exp(once - high) + np.exp(twice - high))
+
+
+@kernel
+def _set_bit(v, j, one, once, twice, squares, rng):
+    """Make bit j of block v a 0 or a 1; draw what it adds then, given both log-weights."""
+    own, variance = squares.G[v, j, j], squares.variance
+    at = v * squares.G.shape[1] + j
+    size, is_twice = 0.0, False
+    if one:
+        is_twice = twice > -np.inf and rng.random() < 1.0 / (1.0 + np.exp(once - twice))
+        size = 2.0 if is_twice else 1.0
+        if variance > 0.0:
+            widened = 1.0 + variance * own
+            left = squares.c[at] + own * (squares.size[at] - size)
+            size += variance * left / widened + np.sqrt(variance / widened) * rng.normal(0.0, 1.0)
+    squares.x[at] = 1 if one else 0
+    squares.twice[at] = is_twice
+    _resize(v, j, size, squares)
+
+
+@kernel
+def draw_sizes(squares, rng):
+    """Draw what every one adds, and leave the bits as they are."""
+    k, n = squares.G.shape[0], squares.G.shape[1]
+    for v in range(k):
+        for j in range(n):
+            if squares.x[v * n + j]:
+                once, twice = _log_odds(v, j, squares)
+                _set_bit(v, j, True, once, twice, squares, rng)
+
+
+@kernel
+def _resize(v, j, size, squares):
+    n = squares.G.shape[1]
+    step = size - squares.size[v * n + j]
+    if step != 0.0:
+        squares.size[v * n + j] = size
+        for i in range(n):
+            squares.c[v * n + i] -= step * squares.G[v, j, i]
+
+
+@kernel
+def _swap(v, a, b, squares):
+    """Let two bits of block v exchange what they are."""
+    x, size, twice, n = squares.x, squares.size, squares.twice, squares.G.shape[1]
+    one, other = v * n + a, v * n + b
+    x[one], x[other] = x[other], x[one]
+    twice[one], twice[other] = twice[other], twice[one]
+    was = size[one]
+    _resize(v, a, size[other], squares)
+    _resize(v, b, was, squares)
+
+
+@kernel
+def _gain_of_swap(v, a, b, squares):
+    """Change of log-likelihood when two bits of block v exchange what they are."""
+    n, G = squares.G.shape[1], squares.G
+    step = squares.size[v * n + b] - squares.size[v * n + a]
+    towards = squares.c[v * n + a] - squares.c[v * n + b]
+    return step * towards - 0.5 * step**2 * (G[v, a, a] + G[v, b, b] - 2 * G[v, a, b])
+
+
+@kernel
+def gram_sweep(squares, odds, rng, exchanges, total):
+    """``sweep`` where all noise is Gaussian. A proposal costs one step, a change of a bit n."""
+    x, free = squares.x, squares.free
     n = x.size
     for j in range(n):
-        if not free[j]:
-            total[j] += x[j]
-            continue
-        step = 1 - 2 * x[j]
-        p = 1.0 / (1.0 + np.exp(-(odds + c[j] + G[j, j] * (x[j] - 0.5))))
+        once, twice = _log_odds(0, j, squares)
+        p = 1.0 / (1.0 + np.exp(-(odds + _either(once, twice)))) if free[j] else float(x[j])
         total[j] += p
-        if (1 if rng.random() < p else 0) != x[j]:
-            x[j] += step
-            for k in range(n):
-                c[k] -= step * G[j, k]
+        _set_bit(0, j, rng.random() < p, once, twice, squares, rng)
     for _ in range(exchanges):
         a, b = int(rng.random() * n), int(rng.random() * n)
         if x[a] == x[b] or not free[a] or not free[b]:
             continue
-        step = 1 - 2 * x[a]
-        gain = step * (c[a] - c[b]) - 0.5 * (G[a, a] + G[b, b] - 2 * G[a, b])
-        if np.log(rng.random()) < gain:
-            x[a] += step
-            x[b] -= step
-            for k in range(n):
-                c[k] -= step * (G[a, k] - G[b, k])
+        if np.log(rng.random()) < _gain_of_swap(0, a, b, squares):
+            _swap(0, a, b, squares)
 
 
 @kernel
-def gram_sweep_values(x, free, c, G, rates, rng, exchanges, total):
-    """``sweep_values`` where all noise is Gaussian: c (kn,), G (k, n, n), one block per value."""
-    k, n = G.shape[0], G.shape[1]
-    log = np.empty(k)
+def gram_sweep_values(squares, rates, rng, exchanges, total):
+    """``sweep_values`` where all noise is Gaussian: one block per value."""
+    x, free = squares.x, squares.free
+    k, n = squares.G.shape[0], squares.G.shape[1]
+    log, once, twice = np.empty(k), np.empty(k), np.empty(k)
     value = np.empty(n, np.int64)
     for j in range(n):
         for v in range(k):
             if x[v * n + j]:
                 value[j] = v
-        if not free[j]:
-            total[value[j] * n + j] += 1.0
-            continue
+            once[v], twice[v] = _log_odds(v, j, squares)
+            log[v] = rates[v] + _either(once[v], twice[v])
+        new = value[j]
+        if free[j]:
+            new = _draw_value(log, j, n, rng, total)
+        else:
+            total[new * n + j] += 1.0
         for v in range(k):
-            log[v] = rates[v] + c[v * n + j] + G[v, j, j] * (x[v * n + j] - 0.5)
-        new = _draw_value(log, j, n, rng, total)
-        if new != value[j]:
-            _flip(j, value[j], -1, x, c, G)
-            _flip(j, new, 1, x, c, G)
-            value[j] = new
+            if v == new or v == value[j]:
+                _set_bit(v, j, v == new, once[v], twice[v], squares, rng)
+        value[j] = new
     for _ in range(exchanges):
         a, b = int(rng.random() * n), int(rng.random() * n)
         u, w = value[a], value[b]
         if u == w or not free[a] or not free[b]:
             continue
-        gain = c[u * n + b] - c[u * n + a] + c[w * n + a] - c[w * n + b]
-        gain -= 0.5 * (G[u, a, a] + G[u, b, b]) - G[u, a, b]
-        gain -= 0.5 * (G[w, a, a] + G[w, b, b]) - G[w, a, b]
+        gain = _gain_of_swap(u, a, b, squares) + _gain_of_swap(w, a, b, squares)
         if np.log(rng.random()) < gain:
-            _flip(a, u, -1, x, c, G)
-            _flip(a, w, 1, x, c, G)
-            _flip(b, w, -1, x, c, G)
-            _flip(b, u, 1, x, c, G)
+            _swap(u, a, b, squares)
+            _swap(w, a, b, squares)
             value[a], value[b] = w, u
-
-
-@kernel
-def _flip(j, v, step, x, c, G):
-    n = G.shape[1]
-    x[v * n + j] += step
-    for i in range(n):
-        c[v * n + i] -= step * G[v, j, i]

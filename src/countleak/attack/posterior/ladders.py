@@ -27,16 +27,11 @@ SAMPLES = 8
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Bits (n,) and values of the noise, drawn together."""
+    """Bits (n,), what each adds to a count, and values of the noise, drawn together."""
 
     x: NDArray[np.int64]
+    counted: NDArray[np.float64]
     values: Values
-
-    @property
-    def counted(self) -> NDArray[np.float64]:
-        """What each bit (n,) adds to a count: 2 if it is a 1 and counted twice."""
-        bits = self.x.astype(np.float64)
-        return bits if self.values.twice is None else bits + self.values.twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +97,9 @@ class Ladder:
             coldest.count_into(met)
             likelihoods.append(coldest.likelihood + log_prior(coldest.values))
             if (k + 1) % max(rounds // SAMPLES, 1) == 0:
-                samples.append(Sample(coldest.bits.copy(), coldest.values))
+                samples.append(Sample(coldest.bits.copy(), coldest.counted.copy(), coldest.values))
         offsets = np.array([v.offsets for v in draws])
-        per_person = np.array([v.per_person > 0 or v.counted_twice > 0 for v in draws])
+        per_person = np.array([v.has_errors_per_person for v in draws])
         p = total / rounds
         return Outcome(
             p,

@@ -31,6 +31,11 @@ class Replica(Protocol):
         """The bits (n,) now."""
         ...
 
+    @property
+    def counted(self) -> NDArray[np.float64]:
+        """What each bit (n,) adds to a count now."""
+        ...
+
     def advance(self, beta: float, rng: np.random.Generator, total: NDArray[np.float64]) -> None:
         """One round: every secret, exchanges, the noise, the shares.
 
@@ -75,6 +80,10 @@ class TableReplica:
     @property
     def bits(self) -> NDArray[np.int64]:
         return self.state.x
+
+    @property
+    def counted(self) -> NDArray[np.float64]:
+        return self.state.x.astype(np.float64)
 
     def count_into(self, histogram: NDArray[np.float64]) -> None:
         """Add the cells that the answers are at."""

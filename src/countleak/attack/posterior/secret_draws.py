@@ -5,13 +5,16 @@ wait for.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logit
 
 from countleak.attack.posterior.evidence import Evidence
+
+if TYPE_CHECKING:
+    from countleak.attack.posterior.kernels import Squares
 
 # No value is so rare or so common that answers could not say otherwise.
 LEAST_RATE = 1e-6
@@ -77,16 +80,13 @@ class Kind(Protocol):
 
     def gram_sweep(
         self,
-        x: NDArray[np.int64],
-        free: NDArray[np.bool_],
-        c: NDArray[np.float64],
-        G: NDArray[np.float64],
+        squares: "Squares",
         rates: NDArray[np.float64],
         rng: np.random.Generator,
         exchanges: int,
         total: NDArray[np.float64],
     ) -> None:
-        """The same under Gaussian noise: c (kn,) and G (k, n, n) are as the kernels say."""
+        """The same under Gaussian noise."""
         ...
 
     def draw_rates(
@@ -149,10 +149,7 @@ class Bits:
 
     def gram_sweep(
         self,
-        x: NDArray[np.int64],
-        free: NDArray[np.bool_],
-        c: NDArray[np.float64],
-        G: NDArray[np.float64],
+        squares: "Squares",
         rates: NDArray[np.float64],
         rng: np.random.Generator,
         exchanges: int,
@@ -160,7 +157,7 @@ class Bits:
     ) -> None:
         from countleak.attack.posterior import kernels
 
-        kernels.gram_sweep(x, free, c, G[0], float(logit(rates[0])), rng, exchanges, total)
+        kernels.gram_sweep(squares, float(logit(rates[0])), rng, exchanges, total)
 
     def draw_rates(
         self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
@@ -226,10 +223,7 @@ class OneOf:
 
     def gram_sweep(
         self,
-        x: NDArray[np.int64],
-        free: NDArray[np.bool_],
-        c: NDArray[np.float64],
-        G: NDArray[np.float64],
+        squares: "Squares",
         rates: NDArray[np.float64],
         rng: np.random.Generator,
         exchanges: int,
@@ -237,7 +231,7 @@ class OneOf:
     ) -> None:
         from countleak.attack.posterior import kernels
 
-        kernels.gram_sweep_values(x, free, c, G, np.log(rates), rng, exchanges, total)
+        kernels.gram_sweep_values(squares, np.log(rates), rng, exchanges, total)
 
     def draw_rates(
         self, x: NDArray[np.int64], free: NDArray[np.bool_], rng: np.random.Generator
