@@ -154,7 +154,7 @@ def test_one_value_and_the_rest_is_a_bit():
     bits = Bayes(seed=1).decode(parts["C"]).probability
     guess = Categorical(seed=1).decode(together(parts, names=("C", "another")))
     assert guess.names == ("C", "another")
-    assert np.abs(guess.probability[:, 0] - bits).mean() < 0.02
+    assert np.abs(guess.probability[:, 0] - bits).mean() < 0.03
 
 
 def test_suppressed_answers_speak_of_the_rare_values():

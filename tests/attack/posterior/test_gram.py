@@ -71,5 +71,6 @@ def test_no_error_per_person_is_found_where_there_is_none():
     plain, open_ = (
         Bayes(Noise(per_person=errors)).posterior(transcript) for errors in (0.0, UNKNOWN)
     )
-    assert open_.per_person_chance < 0.1
+    # No more than beforehand: half of it for errors, half for second counts.
+    assert open_.per_person_chance < 0.2
     assert np.abs(open_.probability - plain.probability).mean() < 0.005
