@@ -209,7 +209,8 @@ def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 
         noise = replace(noise, threshold=_threshold(transcript, fit))
     normal_law = noise.shape is Shape.GAUSSIAN
     wrong = fit.values.wrong if fit.values.wrong > FEW_WRONG and normal_law else 0.0
-    errors = max(refined.values.per_person, refined.values.per_one)
+    # Every draw has errors of one kind alone.
+    errors = refined.values.per_person + refined.values.per_one
     per_person = errors if refined.per_person_chance > 0.5 else 0.0
     leading = [queries.take(np.arange(min(len(queries), MOST_ANSWERS))) for queries, _ in parts]
     shares = [effective_share(queries, shared, sigma, per_person) for queries in leading]
