@@ -15,7 +15,7 @@ from countleak.diffix.databases.postgres import connect
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
 from countleak.diffix.sql.functions import FUNCTIONS, GENERALISING, ROUNDING
-from countleak.diffix.sql.statement import Column
+from countleak.diffix.sql.statement import Column, Kind
 from countleak.errors import Refused
 from tests.diffix.conftest import salt_number
 from tests.diffix.databases.test_postgres import url
@@ -31,12 +31,20 @@ DOUBLES = [
 DECIMALS = ["NaN", "Infinity", "1e400", "-1e400", "1e-400", "1e32", "0", None, "5", "7", "1"]
 WHOLES = [2**63 - 1, -(2**63), 0, None, 1, -1, 2**53 + 1, 5, 7, 3, 2]
 TEXTS = ["", HUGE, None, "%_\\'", "é\u0301", " ", "NaN", "1e999", "\u202e", "\\", "🦆"]
-HONEST = [(k, float(k % 7), float(k % 5), k % 6, "abc"[k % 3]) for k in range(1, 61)]
+DATES = [
+    "infinity", "-infinity", "0044-03-15 (BC)", "10000-01-01", "0001-01-01", "9999-12-31", None,
+    "2000-02-29", "1970-01-01", "1969-12-31", "2020-01-01",
+]  # fmt: skip
+HONEST = [
+    (k, float(k % 7), float(k % 5), k % 6, "abc"[k % 3], f"20{10 + k % 3}-0{1 + k % 4}-15")
+    for k in range(1, 61)
+]
 HOSTILE = [
-    (1000 + k, *row) for k, row in enumerate(zip(DOUBLES, DECIMALS, WHOLES, TEXTS, strict=True))
+    (1000 + k, *row)
+    for k, row in enumerate(zip(DOUBLES, DECIMALS, WHOLES, TEXTS, DATES, strict=True))
 ]
 TABLES = {"honest": HONEST, "hostile": [*HONEST, *HOSTILE], "empty": []}
-TYPES = "uid bigint, f double precision, d {}, w bigint, s text"
+TYPES = "uid bigint, f double precision, d {}, w bigint, s text, t date"
 
 
 def duck(path, name):
@@ -48,7 +56,7 @@ def duck(path, name):
             for row in TABLES[name]
         ]
         if rows:
-            connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", rows)
+            connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?, ?)", rows)
     return Duck.of_file(path / f"{name}.duckdb", salt_number(0), table=name, user="uid")
 
 
@@ -64,7 +72,8 @@ def servers(postgres):
         postgres.connection.execute(f"DROP TABLE IF EXISTS {name}")
         postgres.connection.execute(f"CREATE TABLE {name} ({TYPES.format('numeric')})")
         postgres.connection.cursor().executemany(
-            f"INSERT INTO {name} VALUES (%s, %s, %s, %s, %s)", rows
+            f"INSERT INTO {name} VALUES (%s, %s, %s, %s, %s, replace(replace(%s, '(', ''), ')', '')::date)",
+            rows,
         )
     with (
         connect(url(postgres), table="honest", user="uid") as honest,
@@ -105,12 +114,31 @@ def numeric_forms():
 
 def text_forms():
     for name, function in FUNCTIONS.items():
-        if not function.takes[0].numeric:
+        if function.takes[0] is Kind.TEXT:
             other = ", s" if name == "concat" else ", 1" * (len(function.takes) - 1)
             yield f"{name}(s{other})"
 
 
+def date_forms():
+    """Every function of dates, alone and of a date that is moved."""
+    for date in ("t", "(t + interval '5000 weeks')", "(t - interval '36600 days')"):
+        yield from (f"{name}({date})" for name in ("year", "quarter", "month", "day", "weekday"))
+        yield f"extract(isodow FROM {date})"
+        yield from (
+            f"date_trunc('{unit}', {date})" for unit in ("year", "quarter", "month", "week")
+        )
+        yield f"{date} - t"
+
+
 def conditions():
+    for form in date_forms():
+        is_date = form.startswith("date_trunc")
+        yield f"{form} = '2010-01-01'" if is_date else f"{form} = 1"
+    yield "t BETWEEN '2010-01-01' AND '2011-01-01'"
+    yield "t >= DATE '0001-01-01' AND t < '9999-12-31'"
+    yield "t IN ('2010-01-15', '2000-02-29')"
+    yield "t <> '2010-01-15'"
+    yield "t IS NULL"
     for form in numeric_forms():
         yield f"{form} = 5"
         yield f"{form} = f"
@@ -133,7 +161,7 @@ def conditions():
 
 def aggregates():
     yield "count(*)"
-    for column in ("uid", "f", "d", "w", "s"):
+    for column in ("uid", "f", "d", "w", "s", "t"):
         yield f"count({column})"
         yield f"count(DISTINCT {column})"
     for column in "fdw":
@@ -147,9 +175,9 @@ def statements():
         yield f"SELECT count(*) FROM t WHERE {condition}"
     for aggregate in aggregates():
         yield f"SELECT {aggregate} FROM t"
-        for column in ("f", "d", "w", "s"):
+        for column in ("f", "d", "w", "s", "t"):
             yield f"SELECT {column}, {aggregate} FROM t GROUP BY {column}"
-    for form in (*numeric_forms(), *text_forms()):
+    for form in (*numeric_forms(), *text_forms(), *date_forms()):
         yield f"SELECT {form}, count(*), sum(d) FROM t GROUP BY 1"
 
 
@@ -199,16 +227,19 @@ def test_magnitudes_that_doubles_cannot_hold_are_refused_before_any_row_is_read(
 
 
 def test_values_are_read_within_bounds_on_both_databases(ducks, servers):
-    text = 'SELECT "f", "w", "s" FROM {} WHERE "uid" >= 1000 ORDER BY "uid"'
+    text = 'SELECT "f", "w", "s", "t" FROM {} WHERE "uid" >= 1000 ORDER BY "uid"'
     expected = ducks["hostile"].rows(text.format("hostile"))
     assert [row[0] for row in expected] == [
         None, 1e30, -1e30, 0, 0, 1e30, -1e30, 1e30, 0, 0, None,
     ]  # fmt: skip
     table = servers["hostile"].table
-    columns = [Column(name, table.columns[name]) for name in ("uid", "f", "w", "s")]
+    columns = [Column(name, table.columns[name]) for name in ("uid", "f", "w", "s", "t")]
     source = servers["hostile"].dialect(salt_number(0)).source(table, columns, ())
     assert servers["hostile"].rows(text.format(source)) == expected
     assert max(len(row[2] or "") for row in expected) == 1000
+    assert [row[3] for row in expected] == [
+        None, None, None, None, -719162, 2932896, None, 11016, 0, -1, 18262,
+    ]  # fmt: skip
 
 
 def test_whole_numbers_fit_into_what_clients_expect():

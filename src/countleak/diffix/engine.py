@@ -11,6 +11,7 @@ from countleak.diffix.finishing import Row, chosen, finish
 from countleak.diffix.noise import STAR, Bucket, Layers
 from countleak.diffix.releases import Release
 from countleak.diffix.salt import MASK, Salt
+from countleak.diffix.sql.dates import date_of
 from countleak.diffix.sql.expressions import Reader
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.parser import parse, read_statement
@@ -140,6 +141,8 @@ def _check_rows(kept: list[Weighed]) -> None:
 
 def _shown(group: Expression, value: object) -> object:
     is_column = isinstance(group, Column)
+    if group.kind is Kind.DATE and isinstance(value, float):
+        return date_of(value)
     if not isinstance(value, float) or not value.is_integer():
         return value
     if is_column and group.kind is Kind.NUMBER:

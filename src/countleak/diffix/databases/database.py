@@ -55,6 +55,8 @@ def _kind(type_name: str) -> Kind:
         *("UBIGINT", "HUGEINT", "UHUGEINT"),
     ):
         return Kind.NUMBER
+    if name == "DATE":
+        return Kind.DATE
     return Kind.TEXT
 
 

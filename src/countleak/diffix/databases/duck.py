@@ -16,6 +16,7 @@ import numpy as np
 
 from countleak.diffix.databases.database import declare, with_statistics
 from countleak.diffix.salt import Salt
+from countleak.diffix.sql.dates import column_in_sql
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.magnitude import LARGEST, SMALLEST
 from countleak.diffix.sql.render import Dialect, Hash, Value, quote, write_text
@@ -183,6 +184,8 @@ def _clean(column: Column) -> str:
     if column.kind is Kind.TEXT:
         # A statement cannot hold the character 0.
         return f"left(replace(CAST({value} AS VARCHAR), chr(0), ''), {LIMITS.text})"
+    if column.kind is Kind.DATE:
+        return column_in_sql(value)
     number = f"CAST({value} AS DOUBLE)"
     return (
         f"CASE WHEN isnan({number}) THEN NULL WHEN abs({number}) < {SMALLEST:g} THEN 0e0 "
@@ -195,7 +198,7 @@ def hash_in_sql(column: Column, key: str) -> str:
     text = quote(column.name)
     if column.kind is Kind.WHOLE:
         text = f"CAST({text} AS VARCHAR)"
-    elif column.kind is Kind.NUMBER:
+    elif column.kind.is_double:
         text = f"CAST(CAST({text} AS BIT) AS VARCHAR)"
     return f"CAST('0x' || substr(sha256({write_text(key)} || {text}), 1, 16) AS UBIGINT)"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from countleak.addresses import PostgresAddress
 from countleak.diffix.databases.database import declare, with_statistics
 from countleak.diffix.salt import Salt
+from countleak.diffix.sql.dates import column_in_sql
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.magnitude import LARGEST, SMALLEST
 from countleak.diffix.sql.render import Dialect, Hash, Value, quote, write_text
@@ -52,6 +53,8 @@ def _clean(column: Column) -> str:
     if column.kind is Kind.TEXT:
         # Not every collation can be compared by patterns; that of the database can.
         return f'left(CAST({value} AS text), {LIMITS.text}) COLLATE "default"'
+    if column.kind is Kind.DATE:
+        return column_in_sql(value)
     # Constants without a type have the column's, which may hold more than a double.
     bounded = f"least(greatest({value}, '{-LARGEST:g}'), '{LARGEST:g}')"
     return (
@@ -63,7 +66,7 @@ def _clean(column: Column) -> str:
 
 def _canonical(column: Column) -> str:
     """The one spelling of a value, as ``salt.canonical``."""
-    if column.kind is Kind.NUMBER:
+    if column.kind in (Kind.NUMBER, Kind.DATE):
         bits = f"CAST('x' || encode(float8send({_clean(column)}), 'hex') AS bit(64))"
         return f"CAST({bits} AS text)"
     return f"CAST({_clean(column)} AS text)"

@@ -11,12 +11,15 @@ from sqlglot import exp
 
 from countleak.diffix.server.errors import BAD_VALUE, REFUSED, Failure
 from countleak.diffix.server.results import BINARY_FORMAT, FLOAT8, INT8, TEXT, Type
+from countleak.diffix.sql.dates import date_of
 from countleak.diffix.sql.statement import Kind, Table
 
 LARGEST_EXPONENT = 400
 MOST_PARAMETERS = 10_000
+# PostgreSQL sends dates in days since 2000.
+DAYS_TO_2000 = 10_957
 Parameter = int | Decimal | bool | str | None
-OF_KIND = {Kind.WHOLE: INT8, Kind.NUMBER: FLOAT8, Kind.TEXT: TEXT}
+OF_KIND = {Kind.WHOLE: INT8, Kind.NUMBER: FLOAT8, Kind.TEXT: TEXT, Kind.DATE: TEXT}
 _COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
 
 
@@ -160,6 +163,7 @@ _READERS: dict[int, tuple[Callable[[str], Parameter], Callable[[bytes], Paramete
     700: (_number, _float("!f")),
     701: (_number, _float("!d")),
     1700: (_number, _numeric),
+    1082: (lambda text: text, lambda raw: date_of(struct.unpack("!i", raw)[0] + DAYS_TO_2000)),
     # "char", name, text, unknown, bpchar, varchar
     **dict.fromkeys((18, 19, 25, 705, 1042, 1043), _TEXTS),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from countleak.diffix.sql.dates import days_of
 from countleak.diffix.sql.expressions import Reader, only, refuse
 from countleak.diffix.sql.functions import ROUNDING
 from countleak.diffix.sql.limits import LIMITS
@@ -120,8 +121,7 @@ def _condition(node: exp.Expr, reader: Reader) -> Condition | _Bound:
 
 def _equal(node: Any, reader: Reader) -> Condition:
     only(node, "this", "expression")
-    left, right = reader.expression(node.this), reader.expression(node.expression)
-    _check_kinds(left, right)
+    left, right = _alike(reader.expression(node.this), reader.expression(node.expression))
     _check_implicit_range(left)
     _check_implicit_range(right)
     if isinstance(left, Constant):
@@ -133,10 +133,9 @@ def _equal(node: Any, reader: Reader) -> Condition:
 
 def _differs(node: Any, reader: Reader) -> Condition:
     only(node, "this", "expression")
-    left, right = reader.expression(node.this), reader.expression(node.expression)
+    left, right = _alike(reader.expression(node.this), reader.expression(node.expression))
     if isinstance(left, Constant):
         left, right = right, left
-    _check_kinds(left, right)
     if isinstance(left, Constant) or not isinstance(right, Constant):
         raise Refused("The operator `<>` compares a column with a constant.")
     reader.check_simple_text(left, "`<>`")
@@ -157,8 +156,8 @@ def _bound(lower: bool) -> Callable[[Any, Reader], _Bound]:
             left, right, is_lower = right, left, not lower
         if not isinstance(right, Constant):
             raise Refused("A range compares a column with constants.")
-        column, at = _ranged(left), _number(right)
-        return _Bound(column, is_lower, at)
+        column = _ranged(left)
+        return _Bound(column, is_lower, _bound_at(column, right))
 
     return read
 
@@ -166,7 +165,7 @@ def _bound(lower: bool) -> Callable[[Any, Reader], _Bound]:
 def _between(node: Any, reader: Reader) -> Condition:
     only(node, "this", "low", "high")
     column = _ranged(reader.expression(node.this))
-    low, high = (_number(reader.constant(side)) for side in (node.args["low"], node.args["high"]))
+    low, high = (_bound_at(column, reader.constant(node.args[side])) for side in ("low", "high"))
     if low >= high:
         raise Refused(f"Column `{column.name}` must be limited to a finite, nonempty range.")
     return Range(column, low, high)
@@ -179,8 +178,7 @@ def _among(node: Any, reader: Reader) -> Condition:
     constants = tuple(dict.fromkeys(reader.constant(e) for e in node.expressions))
     if isinstance(left, Constant) or not constants:
         raise Refused("The operator `IN` compares a column with constants.")
-    for constant in constants:
-        _check_kinds(left, constant)
+    constants = tuple(dict.fromkeys(_of_kind(constant, left.kind) for constant in constants))
     reader.check_simple_text(left, "`IN`")
     return Equal(left, constants[0]) if len(constants) == 1 else Among(left, constants)
 
@@ -257,17 +255,34 @@ def _check_implicit_range(expression: Expression) -> None:
 def _ranged(expression: Expression) -> Column:
     if not isinstance(expression, Column):
         raise Refused("A range can only be put on a column itself, not on a function of it.")
-    if not expression.kind.numeric:
-        raise Refused(f"Column `{expression.name}` holds text; only numbers have ranges.")
+    if not expression.kind.is_double:
+        raise Refused(f"Column `{expression.name}` holds text; only numbers and dates have ranges.")
     return expression
 
 
-def _number(constant: Constant) -> Fraction:
+def _bound_at(column: Column, constant: Constant) -> Fraction:
+    if column.kind is Kind.DATE:
+        constant = _of_kind(constant, Kind.DATE)
     if isinstance(constant.value, str):
         raise Refused(f"The bound '{constant.value[:20]}' of a range is not a number.")
     return constant.value
 
 
-def _check_kinds(left: Expression, right: Expression) -> None:
-    if left.kind.numeric != right.kind.numeric:
-        raise Refused("A number cannot be compared with a text.")
+def _alike(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    """Both sides of a comparison, a constant as the other side counts it."""
+    if isinstance(left, Constant) and not isinstance(right, Constant):
+        return _of_kind(left, right.kind), right
+    if isinstance(right, Constant) and not isinstance(left, Constant):
+        return left, _of_kind(right, left.kind)
+    if not left.kind.matches(right.kind):
+        raise Refused("A number, a text and a date cannot be compared with each other.")
+    return left, right
+
+
+def _of_kind(constant: Constant, kind: Kind) -> Constant:
+    """A constant that is compared with values of a kind: a date's are its days."""
+    if kind is Kind.DATE and isinstance(constant.value, str):
+        return Constant(days_of(constant.value))
+    if not constant.kind.matches(kind):
+        raise Refused(f"A {kind} cannot be compared with a {constant.kind}.")
+    return constant

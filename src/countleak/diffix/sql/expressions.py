@@ -1,6 +1,7 @@
 """Expressions of a question: columns, constants, and the functions that are allowed."""
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from countleak.diffix.sql.dates import FIELDS, INTERVALS, TRUNCATED, days_of
 from countleak.diffix.sql.functions import (
     BY_NODE,
     FUNCTIONS,
@@ -18,7 +20,7 @@ from countleak.diffix.sql.functions import (
     magnitude,
 )
 from countleak.diffix.sql.limits import LIMITS
-from countleak.diffix.sql.statement import Call, Column, Constant, Expression, Table
+from countleak.diffix.sql.statement import Call, Column, Constant, Expression, Kind, Table
 from countleak.errors import Refused
 
 # Constants are between these, or 0.
@@ -28,6 +30,12 @@ _KINDS = exp.DataType.Type
 WHOLES = (_KINDS.SMALLINT, _KINDS.INT, _KINDS.BIGINT)
 NUMBERS = (_KINDS.FLOAT, _KINDS.DOUBLE)
 TEXTS = (_KINDS.TEXT, _KINDS.VARCHAR)
+DATE_FIELDS: dict[type, str] = {
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Day: "day",
+}
 # Marks that sqlglot leaves on a node and that change nothing about what it means here.
 HARMLESS = {"typed", "safe", "is_numeric", "dialect"}
 
@@ -122,6 +130,14 @@ class Reader:
             return self._concat(node, depth)
         if type(node) in (exp.Round, exp.Trunc) and node.args.get("decimals") is not None:
             return self._rounded(node, depth)
+        if type(node) in (exp.Add, exp.Sub) and type(node.expression) is exp.Interval:
+            return self._shifted(node, depth)
+        if type(node) is exp.Sub:
+            return self._difference(node, depth)
+        if type(node) in (exp.Extract, exp.TimestampTrunc, *DATE_FIELDS) or (
+            type(node) is exp.Anonymous and node.name.lower() == "weekday"
+        ):
+            return self._of_date(node, depth)
         if type(node) is exp.Anonymous and node.name.lower() == "bucket":
             return self._call("bucket", node.expressions, depth)
         if type(node) is exp.Anonymous and node.name.lower() in GENERALISING:
@@ -158,15 +174,65 @@ class Reader:
         return self._call(TRIMS[position], [node.this], depth)
 
     def _cast(self, node: Any, depth: int) -> Expression:
-        """A cast that no value can fail: to what the value is, or a number to a whole one."""
+        """A cast that no value can fail: to what the value is, or a number to a whole one.
+
+        That of a text to a date is how a question may write a date.
+        """
         only(node, "this", "to")
         only(node.args["to"], "this", "nested")
         inner, kind = self._read(node.this, depth + 1), node.args["to"].this
         if kind in WHOLES and inner.kind.numeric:
             return _checked("round", (inner,))
+        if kind is _KINDS.DATE:
+            if isinstance(inner, Constant) and isinstance(inner.value, str):
+                days_of(inner.value)
+                return inner
+            if inner.kind is Kind.DATE:
+                return inner
         if kind in (NUMBERS if inner.kind.numeric else TEXTS):
             return inner
         raise Refused("A cast turns a number into an integer or a double; write no other.")
+
+    def _shifted(self, node: Any, depth: int) -> Expression:
+        """A date moved by an interval of days or weeks."""
+        only(node, "this", "expression")
+        only(node.expression, "this", "unit")
+        unit, number = node.expression.args.get("unit"), node.expression.this
+        days = INTERVALS.get(unit.name.upper() if unit is not None else "")
+        if days is None or not re.fullmatch("[0-9]{1,7}", number.name, re.ASCII):
+            raise Refused("An interval is a whole number of days or weeks, as '3 days'.")
+        sign = 1 if type(node) is exp.Add else -1
+        moved = Constant(Fraction(sign * days * int(number.name)))
+        return _checked("shift", (self._read(node.this, depth + 1), moved))
+
+    def _difference(self, node: Any, depth: int) -> Expression:
+        """That of two numbers, or the days between two dates."""
+        only(node, "this", "expression")
+        sides = (self._read(node.this, depth + 1), self._read(node.expression, depth + 1))
+        dates = any(side.kind is Kind.DATE for side in sides)
+        return _checked("days" if dates else "-", sides)
+
+    def _of_date(self, node: Any, depth: int) -> Expression:
+        """A part of a date, or the date cut down to a unit."""
+        inner = node.this
+        if type(node) is exp.TimestampTrunc:
+            only(node, "this", "unit")
+            function = f"trunc_{node.args['unit'].name.lower()}"
+        elif type(node) is exp.Extract:
+            only(node, "this", "expression")
+            function, inner = FIELDS.get(node.this.name.lower(), ""), node.expression
+        elif type(node) is exp.Anonymous:
+            only(node, "this", "expressions")
+            function, inner = "weekday", node.expressions[0] if node.expressions else None
+        else:
+            only(node, "this")
+            function = DATE_FIELDS[type(node)]
+        if function not in FUNCTIONS:
+            raise Refused(
+                "Parts of a date are year, quarter, month, day and weekday (isodow); date_trunc "
+                f"takes {', '.join(TRUNCATED)}."
+            )
+        return _checked(function, (self._read(inner, depth + 1),))
 
     def _concat(self, node: Any, depth: int) -> Expression:
         only(node, "expressions", "coalesce")

@@ -11,8 +11,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from countleak.diffix.sql.dates import FIELDS, MOST_DAYS, TRUNCATED, field_in_sql, truncated_in_sql
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.magnitude import (
+    OF_DAYS,
     OF_LENGTH,
     OF_NUMBER,
     OF_WHOLE,
@@ -59,7 +61,7 @@ class Function:
 
 
 _ONE, _TWO = ("this",), ("this", "expression")
-_N, _T = Kind.NUMBER, Kind.TEXT
+_N, _T, _D = Kind.NUMBER, Kind.TEXT, Kind.DATE
 
 FUNCTIONS: dict[str, Function] = {
     "+": Function(exp.Add, _TWO, (_N, _N), _N, "({} + {})", size=added),
@@ -106,6 +108,19 @@ FUNCTIONS: dict[str, Function] = {
     ),
     "trunc_tens": Function(None, (), (_N, _N), _N, "(trunc({0} / {1}) * {1})", (1,), rounded_to),
     "bucket": Function(None, (), (_N, _N), _N, "(floor({0} / {1}) * {1})", (1,), rounded_to),
+    # Of dates: a date moved by days, the days between two, parts, and what it is cut down to.
+    "shift": Function(None, (), (_D, _N), _D, "({} + {})", (1,), lambda _: OF_DAYS),
+    "days": Function(None, (), (_D, _D), _N, "({} - {})", (), lambda _: OF_DAYS),
+    **{
+        name: Function(None, (), (_D,), _N, field_in_sql(field), (), lambda _: OF_LENGTH)
+        for field, name in FIELDS.items()
+    },
+    **{
+        f"trunc_{unit}": Function(
+            None, (), (_D,), _D, truncated_in_sql(unit), (), lambda _: OF_DAYS
+        )
+        for unit in TRUNCATED
+    },
     # The generalisations of the successor, which takes no others.
     "floor_by": Function(None, (), (_N, _N), _N, "(floor({0} / {1}) * {1})", (1,), rounded_to),
     "round_by": Function(
@@ -117,6 +132,8 @@ GENERALISING = ("floor_by", "round_by")
 ROUNDING = (
     *("round", "trunc", "round_digits", "trunc_digits", "round_tens", "trunc_tens", "bucket"),
     *GENERALISING,
+    *FIELDS.values(),
+    *(f"trunc_{unit}" for unit in TRUNCATED),
 )
 BY_NODE = {function.node: name for name, function in FUNCTIONS.items() if function.node}
 TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -126,7 +143,7 @@ def check_arguments(name: str, arguments: tuple[Expression, ...]) -> None:
     """Refuse arguments that a function does not take, or with which a row could raise an error."""
     function = FUNCTIONS[name]
     for place, (argument, kind) in enumerate(zip(arguments, function.takes, strict=True)):
-        if argument.kind.numeric != kind.numeric:
+        if not argument.kind.matches(kind):
             raise Refused(f"The function {name} does not take a {argument.kind} there.")
         if place in function.fixed and not isinstance(argument, Constant):
             raise Refused(f"Argument {place + 1} of {name} must be a constant.")
@@ -142,6 +159,8 @@ def check_arguments(name: str, arguments: tuple[Expression, ...]) -> None:
         raise Refused(f"The positions of {name} are whole numbers from 1 to {LIMITS.text}.")
     if name in GENERALISING and numbers[0] <= 0:
         raise Refused(f"The width of {name} must be above 0.")
+    if name == "shift" and abs(numbers[0]) > MOST_DAYS:
+        raise Refused(f"A date is moved by at most {MOST_DAYS} days.")
     if name == "bucket" and not is_width(numbers[0]):
         raise Refused("The width of a bucket is 1, 2 or 5 times a power of ten.")
 
@@ -151,6 +170,8 @@ def magnitude(expression: Expression) -> Magnitude:
     match expression:
         case Column(kind=Kind.WHOLE):
             return OF_WHOLE
+        case Column(kind=Kind.DATE):
+            return OF_DAYS
         case Constant(value=Fraction() as number):
             return of_constant(float(number))
         case Call(function=name):

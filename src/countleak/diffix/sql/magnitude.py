@@ -43,6 +43,7 @@ class Magnitude:
 OF_WHOLE = Magnitude(0.0, 63 * DOUBLED)
 OF_NUMBER = Magnitude(math.log10(SMALLEST), math.log10(LARGEST))
 OF_LENGTH = Magnitude(0.0, 6.0)
+OF_DAYS = Magnitude(0.0, 8.0)
 
 
 def of_constant(value: float) -> Magnitude:

@@ -88,7 +88,7 @@ def write(expression: Expression, values: Values) -> str:
     """An expression in SQL: a double or a text. Its constants are added to ``values``."""
     match expression:
         case Column():
-            kind = "DOUBLE PRECISION" if expression.kind.numeric else "VARCHAR"
+            kind = "DOUBLE PRECISION" if expression.kind.is_double else "VARCHAR"
             return f"CAST({quote(expression.name)} AS {kind})"
         case Constant(value=str() as text):
             return parameter(text, "VARCHAR", values)
@@ -108,7 +108,7 @@ def write_key(expression: Expression, values: Values) -> str:
     unknown = " OR ".join(f"{name} IS NULL" for name in names)
     written = write(expression, values)
     # Adding 0 makes one of the two zeros.
-    known = f"{written} + CAST(0 AS DOUBLE PRECISION)" if expression.kind.numeric else written
+    known = f"{written} + CAST(0 AS DOUBLE PRECISION)" if expression.kind.is_double else written
     return f"CASE WHEN {unknown} THEN NULL ELSE {known} END"
 
 

@@ -6,20 +6,32 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
+from countleak.diffix.sql.dates import date_of, snap_dates
+
 Value = Fraction | str
 
 
 class Kind(StrEnum):
-    """What the values of a column are; whatever is no number is read as text."""
+    """What the values of a column are; whatever is no number and no date is read as text."""
 
     WHOLE = "whole"
     NUMBER = "number"
     TEXT = "text"
+    DATE = "date"
 
     @property
     def numeric(self) -> bool:
         """Whether it can be computed with."""
+        return self in (Kind.WHOLE, Kind.NUMBER)
+
+    @property
+    def is_double(self) -> bool:
+        """Whether the database compares it as a number: dates by their days."""
         return self is not Kind.TEXT
+
+    def matches(self, other: "Kind") -> bool:
+        """Whether one can stand for the other."""
+        return self is other or (self.numeric and other.numeric)
 
 
 @dataclass(frozen=True)
@@ -234,14 +246,12 @@ def snap_ranges(statement: Statement) -> Statement:
 
 @lru_cache(maxsize=1000)
 def _snapped(condition: Range) -> tuple[Range, str | None]:
-    low, high = snap(condition.low, condition.high)
+    name, is_date = condition.column.name, condition.column.kind is Kind.DATE
+    low, high = (snap_dates if is_date else snap)(condition.low, condition.high)
     if (low, high) == (condition.low, condition.high):
         return condition, None
-    name = condition.column.name
-    notice = (
-        f"The range for column `{name}` has been adjusted to {show(low)} <= `{name}` < "
-        f"{show(high)}."
-    )
+    first, end = (date_of(low), date_of(high)) if is_date else (show(low), show(high))
+    notice = f"The range for column `{name}` has been adjusted to {first} <= `{name}` < {end}."
     return replace(condition, low=low, high=high), notice
 
 
