@@ -1,5 +1,6 @@
 from datetime import date, timedelta
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -19,8 +20,6 @@ BORN = [FIRST + timedelta(int(day)) for day in DAYS]
 
 @pytest.fixture(scope="module")
 def ducks(tmp_path_factory):
-    import duckdb
-
     path = tmp_path_factory.mktemp("dates") / "visits.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE visits (uid bigint, born date, seen date)")
@@ -132,7 +131,7 @@ def test_both_databases_answer_alike(ducks, postgres):
     questions = [
         "SELECT count(*) FROM visits WHERE born BETWEEN '2016-01-01' AND '2017-01-01'",
         "SELECT count(*) FROM visits WHERE born = '2016-05-01'",
-        "SELECT year(born), quarter(born), count(*), count(DISTINCT seen) FROM visits GROUP BY 1, 2",
+        "SELECT year(born), month(born), count(DISTINCT seen) FROM visits GROUP BY 1, 2",
         "SELECT date_trunc('month', born), count(*) FROM visits GROUP BY 1",
         "SELECT date_trunc('week', seen + interval '1 week'), count(*) FROM visits GROUP BY 1",
         "SELECT weekday(born), seen - born, count(*) FROM visits GROUP BY 1, 2",
