@@ -1,7 +1,7 @@
 """The WHERE clause: conditions that AND connects, each read, or refused in the system's words."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -31,11 +31,15 @@ from countleak.errors import Refused
 OR_TEXT = "Combining conditions with `OR` is not allowed."
 
 
-def read_conditions(tree: exp.Expr, reader: Reader) -> tuple[Condition, ...]:
-    """The conditions of a WHERE clause, equal ones once; two bounds of a column are its range."""
-    conjuncts = _conjuncts(tree)
-    LIMITS.check("conditions", conjuncts)
-    return _conditions(conjuncts, reader)
+# What a WHERE clause says, and who reads it.
+Clause = tuple[exp.Expr, Reader]
+
+
+def read_conditions(clauses: Sequence[Clause]) -> tuple[Condition, ...]:
+    """The conditions of WHERE clauses, equal ones once; two bounds of a column are its range."""
+    nodes = [(node, reader) for tree, reader in clauses for node in _conjuncts(tree)]
+    LIMITS.check("conditions", nodes)
+    return _conditions(nodes)
 
 
 def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
@@ -84,10 +88,10 @@ class _Bound:
     at: Fraction
 
 
-def _conditions(nodes: list[exp.Expr], reader: Reader) -> tuple[Condition, ...]:
+def _conditions(nodes: Sequence[Clause]) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
     bounds: list[_Bound] = []
-    for node in nodes:
+    for node, reader in nodes:
         condition = _condition(node, reader)
         if isinstance(condition, _Bound):
             bounds.append(condition)

@@ -71,13 +71,24 @@ def refuse(node: exp.Expr, part: str | None = None) -> Refused:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads expressions over the columns of a table.
+    """Reads expressions over the columns of a table, or those that a subquery over it selects.
 
-    ``generalises`` says whether the functions ``floor_by`` and ``round_by`` exist.
+    ``generalises`` says whether the functions ``floor_by`` and ``round_by`` exist. ``alias`` is
+    what the table or subquery is called in the question; ``selected`` are the names and meanings of
+    a subquery's columns, None for the table itself.
     """
 
     table: Table
     generalises: bool = False
+    alias: str = ""
+    selected: tuple[tuple[str, Expression], ...] | None = None
+
+    @property
+    def columns(self) -> tuple[tuple[str, Expression], ...]:
+        """The columns that can be named, and what each means."""
+        if self.selected is not None:
+            return self.selected
+        return tuple((name, Column(name, kind)) for name, kind in self.table.columns.items())
 
     def expression(self, node: exp.Expr) -> Expression:
         """The expression of a parsed node, checked against the limit on functions."""
@@ -151,19 +162,19 @@ class Reader:
         only(node, *names)
         return self._call(function, [node.args.get(name) for name in names], depth)
 
-    def _column(self, node: Any) -> Column:
+    def _column(self, node: Any) -> Expression:
         only(node, "this", "table")
-        of_table = node.args.get("table")
-        known = of_table is None or of_table.name.lower() == self.table.name.lower()
+        of_table, called = node.args.get("table"), self.alias or self.table.name
+        known = of_table is None or of_table.name.lower() == called.lower()
         if known and isinstance(node.this, exp.Identifier):
-            for name, kind in self.table.columns.items():
+            for name, meaning in self.columns:
                 if name == node.name or (
                     not node.this.quoted and name.lower() == node.name.lower()
                 ):
-                    return Column(name, kind)
+                    return meaning
         raise Refused(
-            f"Column `{node.name[:60]}` doesn't exist in table `{self.table.name}`; it has "
-            f"{', '.join(self.table.columns)}."
+            f"Column `{node.name[:60]}` doesn't exist in table `{called}`; it has "
+            f"{', '.join(name for name, _ in self.columns)}."
         )
 
     def _trim(self, node: Any, depth: int) -> Expression:

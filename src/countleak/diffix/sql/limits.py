@@ -14,7 +14,8 @@ class Limits:
     among them; ``elements`` stand in an IN list, and ``grouped_elements`` in all lists of a query
     with groups, because each is a noise layer of every group; ``terms`` are the columns, constants
     and functions of one expression, ``depth`` how deep they are nested, ``functions`` how many may
-    be used together with constants; ``text`` characters has a text; ``rows`` has an answer.
+    be used together with constants; ``text`` characters has a text; ``rows`` has an answer;
+    ``subqueries`` are nested.
     """
 
     characters: int = 200_000
@@ -31,6 +32,7 @@ class Limits:
     functions: int = 5
     text: int = 1_000
     rows: int = 10_000
+    subqueries: int = 3
 
     def check(self, size: str, items: Sized | int) -> None:
         """Refuse more ``items`` than there may be of a ``size``."""

@@ -73,6 +73,27 @@ def read_selection(tree: exp.Select, reader: Reader) -> Statement:
     )
 
 
+def read_columns(nodes: list[exp.Expr], reader: Reader) -> tuple[tuple[str, Expression], ...]:
+    """The names of what a subquery selects, and what each means."""
+    selected: list[tuple[str, Expression]] = []
+    for node in nodes:
+        inner, alias = _bare(node)
+        if type(inner) is exp.Star:
+            only(inner)
+            selected += reader.columns
+            continue
+        if _is_aggregate(inner):
+            raise Refused("A subquery selects columns and functions of them, no aggregates.")
+        expression = reader.expression(inner)
+        if alias is None and type(inner) is not exp.Column:
+            raise Refused("A function that a subquery selects must be given a name with AS.")
+        selected.append((alias or inner.name, expression))
+    names = [name.lower() for name, _ in selected]
+    if len(set(names)) < len(names):
+        raise Refused("A subquery selects two columns of one name; rename one with AS.")
+    return tuple(selected)
+
+
 def _groups(tree: exp.Select, reader: Reader) -> tuple[Expression, ...]:
     """The GROUP BY expressions; a SELECT DISTINCT without them groups by what it selects."""
     distinct, group = tree.args.get("distinct"), tree.args.get("group")
