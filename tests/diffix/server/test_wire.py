@@ -36,20 +36,28 @@ def locked(address):
         yield holder
 
 
-def wait_until_one_waits(holder):
+def wait_until(happened, server, what):
+    """Wait until something has happened, for half a minute at most."""
+    seconds = threading.Event()
+    for _ in range(3000):
+        if happened():
+            return
+        seconds.wait(0.01)
+    raise AssertionError(f"{what}; the log ends with {server.lines[-5:]}")
+
+
+def wait_until_one_waits(holder, server):
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-    while holder.execute(waiting).fetchone()[0] == 0:
-        pass
+    wait_until(
+        lambda: holder.execute(waiting).fetchone()[0] > 0, server, "nothing waits for the table"
+    )
 
 
 def wait_for_line(server, text):
     """Wait until the log holds a line; the thread of the server writes it."""
-    seconds = threading.Event()
-    for _ in range(3000):
-        if any(text in line for line in server.lines):
-            return
-        seconds.wait(0.01)
-    raise AssertionError(f"no line with {text!r} in {server.lines[-5:]}")
+    wait_until(
+        lambda: any(text in line for line in server.lines), server, f"no line with {text!r}"
+    )
 
 
 def test_a_query_is_cancelled(server, postgres_loans):
@@ -65,7 +73,7 @@ def test_a_query_is_cancelled(server, postgres_loans):
 
             thread = threading.Thread(target=ask)
             thread.start()
-            wait_until_one_waits(holder)
+            wait_until_one_waits(holder, server)
             # Whoever does not know the key cancels nothing.
             with raw(server.port) as stranger:
                 number = connection.info.backend_pid
@@ -86,7 +94,7 @@ def test_a_client_that_dies_in_mid_query_holds_nobody_up(server, postgres_loans)
             client.phase(ConnectionPhase.INITIALIZATION)
             client.until(messages.ReadyForQuery)
             client.send(messages.Query(COUNT))
-            wait_until_one_waits(holder)
+            wait_until_one_waits(holder, server)
             # Closed with a reset, as when the process is killed.
             client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         assert server.answers()
