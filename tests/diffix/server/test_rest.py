@@ -105,7 +105,7 @@ def test_groups_come_with_their_stars_and_columns(server):
 def test_a_query_is_cancelled(server, postgres_loans):
     with locked(postgres_loans) as holder:
         found = hand_in(server, COUNT, "bank_pg").json()["query_id"]
-        wait_until_one_waits(holder)
+        wait_until_one_waits(holder, server)
         running = httpx.get(f"{server.rest}/api/queries/{found}").json()["query"]
         assert (running["state"], running["completed"]) == ("running", False)
         cancelled = httpx.post(f"{server.rest}/api/queries/{found}/cancel", json={}).json()["query"]

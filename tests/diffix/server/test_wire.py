@@ -103,6 +103,25 @@ def test_a_client_that_dies_in_mid_query_holds_nobody_up(server, postgres_loans)
         assert connection.execute(COUNT).fetchone()[0] > 800
 
 
+def test_a_database_that_drops_its_connections_is_connected_again(server, postgres_loans):
+    with server.connect("bank_pg", autocommit=True) as client:
+        assert client.execute(COUNT).fetchone()[0] > 800
+        with psycopg.connect(postgres_loans, autocommit=True) as administrator:
+            administrator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        failed = 0
+        # Each worker hears of it once.
+        for _ in range(Limits().workers):
+            try:
+                client.execute(COUNT)
+            except psycopg.Error:
+                failed += 1
+        assert failed
+        assert client.execute(COUNT).fetchone()[0] > 800
+
+
 @pytest.fixture(scope="module")
 def strict(bank, postgres_loans):
     """A server with little patience and little room."""

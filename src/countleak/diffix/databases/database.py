@@ -29,8 +29,9 @@ class Database(Protocol):
         """The rows of a statement of ``sql.queries``, with the values of its parameters."""
         ...
 
-    def interrupt(self) -> None:
-        """Stop the statement that runs in another thread, if one does; it raises there."""
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked again; a connection that was lost, or is stuck, can not."""
         ...
 
 

@@ -146,8 +146,10 @@ class Duck:
             # The database's own words could quote a row.
             raise TargetError("the database could not compute this query") from None
 
-    def interrupt(self) -> None:
-        self._connection.interrupt()
+    @property
+    def usable(self) -> bool:
+        # It is in this process, and goes on after a statement that failed or was stopped.
+        return True
 
     def _name(self, text: str) -> str:
         """The name under which a statement is prepared."""

@@ -93,8 +93,11 @@ class Postgres:
             # The server's own words could quote a row.
             raise TargetError("the database could not compute this query") from None
 
-    def interrupt(self) -> None:
-        self._connection.cancel_safe()
+    @property
+    def usable(self) -> bool:
+        from psycopg.pq import TransactionStatus
+
+        return self._connection.info.transaction_status is TransactionStatus.IDLE
 
 
 @contextmanager

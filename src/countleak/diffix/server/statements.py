@@ -89,6 +89,11 @@ class Statements:
         self._kept: OrderedDict[tuple[str, tuple[int, ...]], Prepared] = OrderedDict()
         self._kept_characters = 0
 
+    @property
+    def usable(self) -> bool:
+        """Whether every database can be asked again."""
+        return all(engine.database.usable for engine in self.engines.values())
+
     def answer(self, request: Request) -> object:
         """What a request is answered by; see there."""
         self.line = None

@@ -90,8 +90,10 @@ def work(server: socket.socket) -> None:
             except Stopped:
                 # It came while the answer was being put into words.
                 value = GIVEN_UP
-            # Memory that a failed statement took may never come back.
-            is_last = isinstance(value, Failed) and memory.used() > start + most // 2
+            # Memory that a failed statement took may never come back, nor may a connection.
+            is_last = isinstance(value, Failed) and (
+                memory.used() > start + most // 2 or not statements.usable
+            )
             server.sendall(pack(Reply(value, statements.line, is_last)))
             if is_last:
                 return
