@@ -51,13 +51,13 @@ def only_tables(statement: Statement) -> None:
     for expression in [*statement.groups, *_expressions(statement.conditions)]:
         if not isinstance(expression, Constant) and not _is_generalised(expression):
             raise Refused(
-                "Only columns, and floor_by or round_by of a column with a width of 1, 2 or 5 "
-                "times a power of ten, are allowed."
+                "Only columns, floor_by or round_by of a column with a width of 1, 2 or 5 times "
+                "a power of ten, and substring of a column from its first character, are allowed."
             )
-    columns = [c for group in statement.groups for c in mentioned(Equal(group, group))]
-    columns += [c for condition in statement.conditions for c in mentioned(condition)]
-    if any(column.name == user for column in columns):
-        raise Refused(f"The user id column `{user}` can only be counted.")
+    filtered = [c.name for condition in statement.conditions for c in mentioned(condition)]
+    grouped = [group.name for group in statement.groups if isinstance(group, Column)]
+    if user in (*filtered, *grouped):
+        raise Refused(f"The user id column `{user}` can only be counted, or grouped in ranges.")
     for aggregate in statement.aggregates:
         if aggregate.function != "count":
             raise Refused("Only counts are allowed.")
@@ -75,7 +75,7 @@ def _is_generalised(expression: Expression) -> bool:
             return True
         case Call(function="floor_by" | "round_by", arguments=(Column(), Constant(value=width))):
             return not isinstance(width, str) and is_width(width)
-        case Call(function="substring", arguments=(Column(), *_)):
+        case Call(function="substring", arguments=(Column(), Constant(value=1), *_)):
             return True
     return False
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.queries.tables import Tables
 from countleak.attack.secrets import Secret
 from countleak.attack.transcript import Answers
 from countleak.audit.people import People
@@ -71,7 +72,16 @@ class Diffix:
         return self.engine.ask(statement)
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
-        """Ask the queries one by one; a suppressed count is one that is not released."""
+        """Ask the queries one by one; a suppressed count is one that is not released.
+
+        Cells are asked for table by table.
+        """
+        if isinstance(queries.family, Tables):
+            for table, statement in self.questions.by_tables(queries, positions):
+                yield self.questions.counted(
+                    table, (row.values for row in self.ask(statement).rows)
+                )
+            return
         for start in range(0, positions.size, BATCH):
             batch = positions[start : start + BATCH]
             rows = [self.ask(self.statement(queries, at)).rows[0] for at in batch.tolist()]

@@ -1,16 +1,19 @@
 """A query as the SQL that is sent, built from its parameters for every system that takes SQL."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import are_integers
+from countleak.attack.queries.tables import Statement, statements_of
 from countleak.attack.secrets import Number, Secret
+from countleak.attack.transcript import Answers
 from countleak.audit.targets.pool import Question
 from countleak.diffix.sql.statement import snap
 from countleak.errors import InputError
@@ -30,6 +33,11 @@ class System:
     name: str
     snaps: bool
     suppressed_as: float | None
+
+    @property
+    def hides(self) -> bool:
+        """Whether low counts are not answered."""
+        return self.suppressed_as is not None
 
 
 # A count that Diffix releases is at least 2, so 0 says that it was suppressed.
@@ -74,14 +82,51 @@ class SqlQuestions:
             questions.append(Question(position, f"query {row}{about}", text))
         return questions
 
+    def by_tables(
+        self, queries: Queries, positions: NDArray[np.int64]
+    ) -> Iterator[tuple[Statement, str]]:
+        """The tables that cells at some positions belong to, each with its SQL.
+
+        No range of ids is asked about: a table is of everyone.
+        """
+        from sqlglot import exp
+
+        for table in statements_of(queries, positions):
+            grouped = [grouping.expression() for grouping in table.groupings]
+            select = exp.select(*grouped, self._aggregate.copy()).from_(self._table.copy())
+            if (condition := self._condition(int(table.positions[0]) // len(queries))) is not None:
+                select = select.where(condition)
+            numbers = [exp.convert(place) for place in range(1, len(grouped) + 1)]
+            yield table, select.group_by(*numbers).sql(dialect=self.dialect, identify=True)
+
+    def counted(self, table: Statement, rows: Iterable[Sequence[Any]]) -> Answers:
+        """The cells of a table as its rows tell them, a count behind its groups in each.
+
+        A cell without a row is empty, or suppressed where the system hides low counts. Rows of no
+        cell, such as those that suppressed ones were merged into, are left out.
+        """
+        missing = np.nan if self.system.hides else 0.0
+        values = dict.fromkeys(table.positions.tolist(), missing)
+        for *shown, count in rows:
+            position = table.at(shown)
+            if position is not None and count is not None:
+                values[position] = float(count)
+        counts = np.array(list(values.values()))
+        return Answers(np.array(list(values)), counts, ~np.isnan(counts))
+
+    def _condition(self, value: int) -> "exp.Expr | None":
+        if self.secret is None or (condition := self.secret.conditions[value]) is None:
+            return None
+        return condition.expression()
+
     def statement(self, queries: Queries, position: int) -> str:
         """The SQL of the question at a position."""
         from sqlglot import exp
 
         value, row = divmod(position, len(queries))
         conditions = [queries.predicate(row, self.key)]
-        if self.secret is not None and (condition := self.secret.conditions[value]) is not None:
-            conditions.append(condition.expression())
+        if (condition := self._condition(value)) is not None:
+            conditions.append(condition)
         if not queries.family.explicit and len(self.key) == 1 and are_integers(queries.ids):
             conditions.append(self._range(queries))
         select = exp.select(self._aggregate.copy()).from_(self._table.copy()).where(*conditions)
