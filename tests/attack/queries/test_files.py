@@ -119,8 +119,10 @@ def test_damaged_parameters_are_refused(tmp_path, line, complaint):
         read_queries(path)
 
 
-def test_a_column_called_members_is_refused_not_lost(tmp_path):
-    queries = table_queries(IDS, {"members": np.arange(21) % 2}, [("members",)])
+def test_a_parameter_called_members_is_refused_not_lost(tmp_path):
+    parameters = {"members": np.arange(3)}
+    subsets = random_subsets(IDS, 3, np.random.default_rng(0))
+    queries = Queries(subsets.ids, subsets.matrix, subsets.family, parameters)
     with pytest.raises(InputError, match="members"):
         write_queries(tmp_path / "queries.jsonl", queries)
 
@@ -151,7 +153,7 @@ def test_a_file_of_queries_cannot_smuggle_sql_in(tmp_path, text, dialect):
     write_queries(path, table_queries(IDS, {"sex": COLUMNS["sex"]}, [("sex",)]))
     header, *lines = path.read_text().splitlines()
     changed = [json.loads(line) for line in lines]
-    changed = [{text: text, **{k: v for k, v in row.items() if k != "sex"}} for row in changed]
+    changed = [{**row, "cell": json.dumps([[text, "", 0, text]])} for row in changed]
     path.write_text("\n".join([header, *map(json.dumps, changed)]) + "\n")
     queries = read_queries(path)
     for at in range(len(queries)):
@@ -162,6 +164,20 @@ def test_a_file_of_queries_cannot_smuggle_sql_in(tmp_path, text, dialect):
         assert condition.this.name == text
         assert isinstance(condition.expression, exp.Literal)
         assert condition.expression.this == text
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["", "[]", "1", "[[1]]", '[["sex", "pg_sleep", 5, "f"]]', '[["sex", "floor_by", "5)", "f"]]'],
+)
+def test_a_cell_that_is_none_is_one_line(tmp_path, cell):
+    path = tmp_path / "queries.jsonl"
+    write_queries(path, table_queries(IDS, {"sex": COLUMNS["sex"]}, [("sex",)]))
+    header, *lines = path.read_text().splitlines()
+    changed = [json.dumps({**json.loads(line), "cell": cell}) for line in lines]
+    path.write_text("\n".join([header, *changed]) + "\n")
+    with pytest.raises(InputError):
+        read_queries(path).predicate(0, ("uid",))
 
 
 def test_a_file_holds_no_sql(tmp_path):

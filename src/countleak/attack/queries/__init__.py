@@ -1,7 +1,8 @@
 """Queries: whom each counting question weighs, and how it is written in SQL.
 
-A family is one file: ``subsets``, ``signs``, ``digits``, ``tables``. Each gives one meaning twice,
-as a matrix row and, where it has one, as an SQL predicate built from the query's parameters.
+A family is one file: ``subsets``, ``hashed``, ``signs``, ``digits``, ``ranges``, ``tables``. Each
+gives one meaning twice, as a matrix row and, where it has one, as an SQL predicate built from the
+query's parameters.
 """
 
 import hashlib
@@ -32,6 +33,11 @@ class Family(Protocol):
     @property
     def needs(self) -> tuple[str, ...]:
         """The parameters, numbers all, without which a query cannot be asked."""
+        ...
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The other parameters it cannot do without."""
         ...
 
     @property

@@ -39,6 +39,7 @@ class Digits:
 
     name: str = "digits"
     needs: tuple[str, ...] = ("prime", "constant", "exponent")
+    texts: tuple[str, ...] = ()
     explicit: bool = False
 
     def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":

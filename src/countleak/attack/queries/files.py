@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Family, Queries
 from countleak.attack.queries.digits import Digits
+from countleak.attack.queries.hashed import Hashed
 from countleak.attack.queries.ids import id_array, id_list
+from countleak.attack.queries.ranges import Ranges
 from countleak.attack.queries.signs import Signs
 from countleak.attack.queries.subsets import Subsets
 from countleak.attack.queries.tables import Tables
@@ -19,7 +21,7 @@ from countleak.errors import InputError
 from countleak.files import Name, Records, read_records, write_records
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (Digits(), Signs(), Subsets(), Tables())
+    family.name: family for family in (Digits(), Hashed(), Ranges(), Signs(), Subsets(), Tables())
 }
 MEMBERS = "members"
 AGAIN = "run `countleak plan` again"
@@ -76,6 +78,9 @@ def read_queries(path: Name) -> Queries:
     for name in family.needs:
         if name not in parameters or parameters[name].dtype.kind not in "iuf":
             raise records.fault(1, f"{name} is missing or not a number; {AGAIN}")
+    for name in family.texts:
+        if name not in parameters:
+            raise records.fault(1, f"{name} is missing; {AGAIN}")
     return Queries(ids, 2 * matrix - 1 if signed else matrix, family, parameters)
 
 

@@ -68,7 +68,7 @@ class Grouping:
         if self.function in RANGES:
             assert isinstance(self.size, int)
             # A value in the middle of two multiples is rounded up.
-            group = floor(value / self.size + (self.function == "round_by") / 2)
+            group: int = floor(value / self.size + (self.function == "round_by") / 2)
             return group if self.function == "floor" else group * self.size
         if self.function == "substring":
             assert isinstance(self.size, int)

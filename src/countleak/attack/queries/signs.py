@@ -24,6 +24,7 @@ class Signs:
 
     name: str = "signs"
     needs: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     explicit: bool = False
 
     def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":

@@ -20,6 +20,7 @@ class Subsets:
 
     name: str = "subsets"
     needs: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     explicit: bool = True
 
     def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":

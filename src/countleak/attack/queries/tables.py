@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
-from countleak.attack.queries.groupings import Grouping, Label, as_shown
+from countleak.attack.queries.groupings import Grouping, Label, as_label, as_shown
 from countleak.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Tables:
 
     name: str = "tables"
     needs: tuple[str, ...] = (TABLE,)
+    texts: tuple[str, ...] = (CELL,)
     explicit: bool = False
 
     def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":
@@ -63,8 +64,11 @@ def _grouping(column: str, function: str, size: int | str) -> Grouping:
 
 def _read_cell(text: str) -> dict[Grouping, Label]:
     try:
-        return {_grouping(*grouping): label for *grouping, label in json.loads(text)}
-    except (TypeError, ValueError) as error:
+        found = {_grouping(*grouping): as_label(label) for *grouping, label in json.loads(text)}
+        if found:
+            return found
+        raise ValueError("no groups")
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the cell {text[:100]!r} of a table cannot be read ({error})") from None
 
 
