@@ -34,6 +34,10 @@ VERBS = {
         "countleak.cli.audit",
         "Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed.",
     ),
+    "probe": (
+        "countleak.cli.probe",
+        "Find out by asking which questions a system answers, and what it does to a count.",
+    ),
     "plan": (
         "countleak.cli.plan",
         "Choose the questions: whom each counts, and how it is asked in SQL.",

@@ -132,6 +132,26 @@ class Who:
         return people_from(word, self.id_column, self.between)
 
 
+@dataclass(frozen=True)
+class KnownColumns:
+    """What is known of everyone besides the id."""
+
+    known: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Columns that an attacker knows of everyone, like amount,duration: for tables "
+            "and ranges.",
+        ),
+    ] = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns by name."""
+        words = (self.known or "").split(",")
+        return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+
 @needs(
     {
         "--primes": {"--family": DIGITS},

@@ -295,7 +295,15 @@ class Systems:
         about = f"simulated, {in_words(mechanism)}; {secret} of {people.table}, seed {seed}"
         return Opened(Simulated(people, secret, mechanism, seed), about)
 
-    def _address(self, word: TargetWord, people: People, secret: Secret) -> Opened:
+    def open_to_probe(self, word: TargetWord, people: People) -> Opened:
+        """The same, asked about nobody's secret."""
+        if word.is_live:
+            return self._address(word, people, None)
+        if word.kind == "diffix":
+            return over_diffix(people, None, self.release, people.table)
+        raise InputError("a simulated system answers everything; probe an address, or diffix")
+
+    def _address(self, word: TargetWord, people: People, secret: Secret | None) -> Opened:
         from countleak.audit.targets.postgres import PostgresTarget
         from countleak.audit.targets.rest import RestTarget
 
@@ -328,7 +336,8 @@ def over_diffix(
     salt = read_salt(release.salt_file)
     held = data if isinstance(data, People) else data(salt)
     target = Diffix(held, secret, release.release, salt)
-    about = f"Diffix {release.release}, counting {secret} of {table}, salt {salt.fingerprint}"
+    what = "people" if secret is None else secret
+    about = f"Diffix {release.release}, counting {what} of {table}, salt {salt.fingerprint}"
     return Opened(target, about, salt, release.salt_file)
 
 

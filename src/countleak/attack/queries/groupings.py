@@ -149,13 +149,13 @@ def groupings_of(
 
 
 def _different(groupings: list[Grouping], values: NDArray[Any]) -> list[Grouping]:
-    """Those that put some people apart, and no two that put the same people together."""
-    seen: dict[tuple[int, ...], Grouping] = {}
+    """Those that put some people apart, and no two of a function that put the same together."""
+    seen: dict[tuple[str, tuple[int, ...]], Grouping] = {}
     for grouping in groupings:
         number: dict[Label, int] = {}
         parts = tuple(number.setdefault(x, len(number)) for x in grouping.labels(values))
-        if len(number) > 1:
-            seen.setdefault(parts, grouping)
+        if len(number) > 1 and ("", parts) not in seen:
+            seen.setdefault((grouping.function, parts), grouping)
     return list(seen.values())
 
 
