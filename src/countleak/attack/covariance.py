@@ -168,9 +168,13 @@ def value_labels(values: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(np.unique(ordered, return_inverse=True)[1].ravel(), dtype=np.int64)
 
 
-def row_labels(matrix: NDArray[np.int8]) -> NDArray[np.int64]:
-    """A number (m,) for each row, equal where rows are."""
-    return np.asarray(np.unique(matrix, axis=0, return_inverse=True)[1].ravel(), dtype=np.int64)
+def row_labels(matrix: NDArray[Any]) -> NDArray[np.int64]:
+    """A number (m,) for each row, 0, 1, ..., equal where rows are."""
+    packed = np.packbits(matrix != 0, axis=1) if np.isin(matrix, (0, 1)).all() else matrix
+    rows = np.ascontiguousarray(packed)
+    # As one text of bytes each they are compared at once, and not column by column.
+    texts = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    return np.asarray(np.unique(texts, return_inverse=True)[1].ravel(), dtype=np.int64)
 
 
 def _alike(labels: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from countleak.attack.decoders.auto import AutoDecoder
+from countleak.attack.decoders.auto import MOST_SAMPLED, AutoDecoder
 from countleak.attack.noise import Shape
 from countleak.attack.posterior import fit
 from countleak.attack.queries.subsets import random_subsets
@@ -136,3 +136,17 @@ def test_answers_that_say_nothing_are_found_out():
     assert guess.probability is None
     assert guess.expected_right is None
     assert "answers" in guess.basis.misfit
+
+
+@pytest.mark.parametrize(("wrong", "picked"), [(0.0, "least squares"), (0.03, "the paper's")])
+def test_more_answers_than_are_sampled_are_decoded_by_a_program(wrong, picked):
+    rng = np.random.default_rng(5)
+    secret = rng.integers(0, 2, 60)
+    queries = random_subsets(np.arange(60), MOST_SAMPLED + 100, rng)
+    values = queries.dot(secret) + np.rint(rng.normal(0, 15, len(queries)))
+    values += 400.0 * (rng.random(len(queries)) < wrong)
+    released = rng.random(len(queries)) < 0.995
+    guess = AutoDecoder().decode(Transcript.of(queries, Answers.to_all(values, released)))
+    assert picked in guess.basis.picked_because
+    assert (guess.values == secret).mean() > 0.95
+    assert not guess.basis.misfit

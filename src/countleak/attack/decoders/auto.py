@@ -12,6 +12,8 @@ from countleak.attack.decoders import TIME_LIMIT, Decoder
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.decoders.categorical import Categorical
+from countleak.attack.decoders.known import Informed
+from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.decoders.sums import Sums
 from countleak.attack.diagnosis import diagnose, tells_noise
@@ -26,6 +28,12 @@ from countleak.attack.secrets import Category, Number, Secret
 from countleak.attack.transcript import Transcript
 from countleak.progress import Progress, silent
 
+# More released answers than this are decoded by a program: there are enough for that to be good.
+MOST_SAMPLED = 10_000
+# Noise with a larger kurtosis has wild answers among usual ones (normal: 3, Laplace: 6).
+HEAVY = 8.0
+# What rounding to whole people leaves at least.
+LEAST_SD = 0.3
 # The paper's program fits clearly better if it leaves this share of the residuals, or less.
 CLEARLY = 0.9
 
@@ -47,8 +55,10 @@ class AutoDecoder:
     def decode(self, transcript: Transcript) -> Guess:
         """Diagnose, pick, decode."""
         self.rules.check(transcript)
-        # What a system repeats of itself says nothing new.
         asked = zeros_hidden(transcript, self.rules)
+        if int(asked.released.sum()) > MOST_SAMPLED:
+            return self._decode_many(asked)
+        # What a system repeats of itself says nothing new.
         transcript = distinct(asked, self.rules.sticky)
         decoder, why = self.pick(asked)
         guess = decoder.decode(transcript)
@@ -65,6 +75,23 @@ class AutoDecoder:
             proofs = Bounded(limits, True, self.time_limit, progress=self.progress, seed=self.seed)
             guess = proofs.applied(transcript, guess)
         return self._labelled(guess, decoder.noise, why)
+
+    def _decode_many(self, transcript: Transcript) -> Guess:
+        """The guess by least squares, or by the paper's program where many answers are far off.
+
+        More answers than the sampler takes in are enough for either; what is hidden is left out.
+        """
+        released = transcript.where(transcript.released)
+        guess = Informed(LeastSquares(), self.known).decode(released)
+        off = released.residuals(guess.values.astype(np.float64))
+        why = f"of {len(transcript)} answers, more than are sampled from, "
+        spread = max(float(off.std()), LEAST_SD)
+        if float(((off - off.mean()) ** 4).mean()) / spread**4 > HEAVY:
+            why += "some are far off: the paper's program"
+            guess = Informed(Rounding(), self.known).decode(released)
+        else:
+            why += "none is far off: least squares, which is cautious about how sure it is"
+        return self._labelled(guess, Noise(spread), why)
 
     def _labelled(self, guess: Guess, noise: Noise, why: str) -> Guess:
         """The guess with what it rests on: what was stated, and what of ``noise`` was inferred."""
