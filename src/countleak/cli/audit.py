@@ -171,7 +171,7 @@ def audit(
         raise InputError(f"--fail-above is {fail_above:g}; choose a share from 0 to 1")
     people = who.read(target.people)
     named = people.named(secret)
-    bare = named.column not in people.columns
+    bare = not people.knows(named)
     if bare and fail_above is not None and not isinstance(named, Bit):
         raise InputError(
             f"--fail-above compares with the truth, but the people have no column "

@@ -16,7 +16,7 @@ from countleak.attack.secrets import Number
 from countleak.attack.transcript import Answers
 from countleak.audit.targets.pool import Connection, RequestLimits, ask_all
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import MissingExtra, NoCount, Refused, TargetError
+from countleak.errors import KEPT, MissingExtra, NoCount, Refused, TargetError, Transient
 from countleak.foreign import first_line
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PostgresTarget:
         """Ask the queries over several connections; batches as answers come."""
         return ask_all(self.connect, self.questions.asked(queries, positions), self.limits)
 
-    def connect(self) -> Connection:
+    def connect(self) -> Connection[str]:
         """A connection of its own, for the thread that calls this."""
         from psycopg.conninfo import make_conninfo
 
@@ -94,9 +94,10 @@ class PostgresTarget:
                 session.close()
             if isinstance(error, Overdue):
                 words = f"no connection within {self.limits.connect_seconds:g} seconds"
-            raise TargetError(
-                f"{self}: {words}; check the address and that the server runs"
-            ) from None
+            advice = "check the address and that the server runs"
+            if error.is_for_now:
+                raise Transient(f"{self}: {words}", advice) from None
+            raise TargetError(f"{self}: {words}; {advice}") from None
         return _Connection(session, self)
 
     def read(self, result: "PGresult") -> float | None:
@@ -122,12 +123,10 @@ class PostgresTarget:
         words = self.address.words(str(error), error.password)
         if error.state == NOT_SUPPORTED:
             return Refused(words)
-        if error.lost:
-            return TargetError(
-                f"{self}: the connection was lost ({words}); the answers so far are kept, "
-                "so run it again to resume"
-            )
-        return TargetError(f"{self}: {words}")
+        what = f"{self}: the connection was lost ({words})" if error.lost else f"{self}: {words}"
+        if error.is_for_now:
+            return Transient(what)
+        return TargetError(f"{what}; {KEPT}" if error.lost else what)
 
 
 class _Connection:

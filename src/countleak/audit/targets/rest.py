@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.http import HttpError, HttpSession, Overdue
+from countleak.audit.targets.http import Busy, HttpError, HttpSession, Lost, Overdue
 from countleak.audit.targets.pool import Connection, RequestLimits, ask_all
 from countleak.audit.targets.postgres import is_loopback
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import InputError, NoCount, Refused, TargetError
+from countleak.errors import InputError, NoCount, Refused, TargetError, Transient
 from countleak.foreign import clean, first_line, without
 
 # How long a fetch asks the server to wait for the answer; one that does not know the wish is
@@ -67,15 +67,15 @@ class RestTarget:
         """Ask the queries over several connections; batches as answers come."""
         return ask_all(self.connect, self.questions.asked(queries, positions), self.limits)
 
-    def connect(self) -> Connection:
+    def connect(self) -> Connection[str]:
         """A connection of its own, for the thread that calls this."""
         session = HttpSession(self._parts, {"auth-token": self._token} if self._token else {})
         try:
             session.open(monotonic() + self.limits.connect_seconds)
         except Overdue:
-            raise TargetError(
-                f"{self}: no connection within {self.limits.connect_seconds:g} seconds; check the "
-                "address and that the server runs"
+            raise Transient(
+                f"{self}: no connection within {self.limits.connect_seconds:g} seconds",
+                "check the address and that the server runs",
             ) from None
         except HttpError as error:
             raise self.fault(error) from None
@@ -85,9 +85,14 @@ class RestTarget:
         """What an error of the connection means to whoever asks."""
         if isinstance(error, Overdue):
             return self.limits.overdue()
-        return TargetError(
-            f"{self}: {self.words(str(error))}; the answers so far are kept, so check that the "
-            "server runs and run it again"
+        what = f"{self}: {self.words(str(error))}"
+        advice = "the answers so far are kept, so check that the server runs and run it again"
+        if isinstance(error, Busy):
+            wait = error.retry_after
+            asks = "" if wait is None else f", and it asks to wait {wait:.0f} seconds"
+            return Transient(f"{what}{asks}", advice, wait)
+        return (
+            Transient(what, advice) if isinstance(error, Lost) else TargetError(f"{what}; {advice}")
         )
 
     def words(self, text: str) -> str:
