@@ -38,7 +38,7 @@ def _clauses(tree: exp.Expr | None, text: str) -> Iterator[Read]:
         yield from _clauses(tree.right, text)
     elif isinstance(tree, exp.Not):
         column, comparison, values = _clause(_bare(tree.this), text)
-        negated = {"IN": "NOT IN", "IS NULL": "IS NOT NULL"}
+        negated = {"IN": "NOT IN", "IS NULL": "IS NOT NULL", "IS NOT NULL": "IS NULL"}
         if comparison not in negated:
             raise _unreadable(text, "NOT")
         yield column, negated[comparison], values
@@ -47,17 +47,14 @@ def _clauses(tree: exp.Expr | None, text: str) -> Iterator[Read]:
 
 
 def _clause(tree: exp.Expr | None, text: str) -> Read:
-    if isinstance(tree, exp.In):
-        if not tree.expressions or (
-            set(tree.args) - {"this", "expressions"}
-            and any(tree.args[name] for name in set(tree.args) - {"this", "expressions"})
-        ):
-            raise _unreadable(text, "IN without a list")
+    parts = set() if tree is None else {name for name, part in tree.args.items() if part}
+    if isinstance(tree, exp.In) and parts == {"this", "expressions"}:
         return _column(tree.this, text), "IN", tuple(_value(v, text) for v in tree.expressions)
     if isinstance(tree, exp.Is) and isinstance(tree.expression, exp.Null):
-        return _column(tree.this, text), "IS NULL", ()
-    if type(tree) in COMPARISONS:
-        assert tree is not None
+        comparison = "IS NOT NULL" if tree.args.get("negate") else "IS NULL"
+        if parts <= {"this", "expression", "negate"}:
+            return _column(tree.this, text), comparison, ()
+    if tree is not None and type(tree) in COMPARISONS and parts == {"this", "expression"}:
         values = (_value(tree.expression, text),)
         return _column(tree.this, text), COMPARISONS[type(tree)], values
     raise _unreadable(text, "" if tree is None else tree.key.upper())
@@ -70,9 +67,8 @@ def _bare(tree: exp.Expr | None) -> exp.Expr | None:
 
 
 def _column(tree: exp.Expr, text: str) -> str:
-    if type(tree) is exp.Column and isinstance(tree.this, exp.Identifier) and len(tree.parts) == 1:
-        if tree.name:
-            return str(tree.name)
+    if isinstance(tree, exp.Column) and len(tree.parts) == 1 and tree.name:
+        return str(tree.name)
     raise _unreadable(text, f"{tree.key.upper()} where a column is expected")
 
 
