@@ -71,7 +71,13 @@ class DatabaseTarget:
         return not named and self._url.host is not None and is_loopback(self._url.host)
 
     def __str__(self) -> str:
-        return clean(self._url.set(password=None, query={}).render_as_string())
+        from sqlalchemy import URL
+
+        url = self._url
+        shown = URL.create(
+            url.drivername, url.username, host=url.host, port=url.port, database=url.database
+        )
+        return clean(shown.render_as_string())
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """Ask the queries over several connections; batches as answers come."""
@@ -143,18 +149,13 @@ class DatabaseTarget:
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError
         from sqlalchemy.pool import NullPool
 
-        given: dict[str, Any] = {"poolclass": NullPool, "isolation_level": "AUTOCOMMIT"}
-        if self._is_file:
-            path = _file(self._url)
-            given["creator"] = lambda: _open(path, self.limits)
-        elif self._url.get_driver_name() == "pymysql":
-            seconds = {"connect_timeout": max(1, round(self.limits.connect_seconds))}
-            patience = max(1, round(self.limits.patience))
-            given["connect_args"] = seconds | {
-                "read_timeout": patience, "write_timeout": patience, "local_infile": False,
-            }  # fmt: skip
         try:
-            return create_engine(self._url, **given)
+            return create_engine(
+                self._url,
+                poolclass=NullPool,
+                isolation_level="AUTOCOMMIT",
+                **self._driver_options(),
+            )
         except NoSuchModuleError:
             raise InputError(
                 f"there is no database called {clean(self._url.drivername)!r}; write what "
@@ -167,6 +168,23 @@ class DatabaseTarget:
         except (ArgumentError, TypeError):
             # Their own words could quote the password.
             raise InputError(UNREADABLE) from None
+
+    def _driver_options(self) -> dict[str, Any]:
+        """What a driver is told of files and of time."""
+        if self._is_file:
+            path = _file(self._url)
+            return {"creator": lambda: _open(path, self.limits)}
+        if self._url.get_driver_name() != "pymysql":
+            return {}
+        patience = max(1, round(self.limits.patience))
+        return {
+            "connect_args": {
+                "connect_timeout": max(1, round(self.limits.connect_seconds)),
+                "read_timeout": patience,
+                "write_timeout": patience,
+                "local_infile": False,
+            }
+        }
 
 
 class _Connection:

@@ -45,9 +45,7 @@ class Trouble:
         if self._failures > self._retries.tries or passed + pause > self._retries.seconds:
             if self._failures == 1:
                 raise error
-            raise Transient(
-                f"{error.what} ({self._failures} times in {passed:.0f} seconds)", error.advice
-            ) from None
+            raise Transient(f"{error.what} (tried {self._failures} times)", error.advice) from None
         if self._failures == 1 and self._retries is not AT_FIRST:
             log.info("%s; trying again", error.what)
         return pause
