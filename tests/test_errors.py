@@ -10,4 +10,4 @@ def test_the_tree_in_the_docstring_is_the_tree():
 
 
 def test_a_missing_extra_names_what_to_install():
-    assert "pip install 'countleak[report]'" in str(errors.MissingExtra("drawing", "report"))
+    assert "pip install '.[report]'" in str(errors.MissingExtra("drawing", "report"))

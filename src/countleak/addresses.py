@@ -33,7 +33,7 @@ class PostgresAddress:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
 
-        if not text.isprintable() or not _is_plain(text):
+        if not text.isprintable() or (text.startswith(SCHEMES) and not is_plain(text)):
             raise InputError(UNREADABLE)
         try:
             given = conninfo_to_dict(text)
@@ -70,9 +70,7 @@ class PostgresAddress:
         return first_line(without(text, *secrets))
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
     """Whether nothing in an address can be part of a password that was not escaped."""
-    if not text.startswith(SCHEMES):
-        return True
     credentials, at, _ = text.partition("://")[2].rpartition("@")
     return " " not in text and not (at and re.search("[/?#@]", credentials))

@@ -179,3 +179,50 @@ def test_a_column_has_a_name(column):
     for build in (lambda: Bit.of(column, "=", 1), lambda: Category(column), lambda: Number(column)):
         with pytest.raises(InputError):
             build()
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "sql"),
+    [
+        ("a = 'C' and zip in ('10001', 2)", "a = 'C' AND zip IN ('10001', 2)", None),
+        (
+            "a is not null and b is null",
+            "a IS NOT NULL AND b IS NULL",
+            'NOT "a" IS NULL AND "b" IS NULL',
+        ),
+        ("a notnull", "a IS NOT NULL", None),
+        ("not (a in (1, 2))", "a NOT IN (1, 2)", 'NOT "a" IN (1, 2)'),
+        ("not a is not null", "a IS NULL", None),
+        ("((a = 1))", "a = 1", None),
+        ("(a IN ('A', 'B'))", "(a IN ('A', 'B'))", "\"a\" IN ('A', 'B')"),
+        ("zip = '10001' AND a >= -1.5", "zip = '10001' AND a >= -1.5", None),
+        ("\"Loan Type\" <> 'it''s' AND b = true", "\"Loan Type\" <> 'it''s' AND b = true", None),
+    ],
+)
+def test_a_condition_may_have_several_parts(text, read, sql):
+    secret = parse_secret(text)
+    assert isinstance(secret, Bit)
+    assert str(secret) == read
+    assert parse_secret(str(secret)) == secret
+    if sql is not None:
+        assert secret.expression().sql("postgres") == sql
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("a = 1 OR b = 2", "OR"),
+        ("a = 1 AND b BETWEEN 1 AND 2", "BETWEEN"),
+        ("lower(a) = 'x' AND b = 1", "LOWER"),
+        ("t.a = 1 AND b = 2", "COLUMN"),
+        ("a = 1 AND b IN (SELECT 1)", "IN"),
+        ("a = 'x' 'y' AND b = 1", "CONCAT"),
+        ("a = 1 AND NOT b = 2", "NOT"),
+        ("a = 1 AND pg_sleep(100) = 1", "ANONYMOUS"),
+        ("(" * 3000 + "a = 1" + ")" * 3000, ""),
+        ("a = 1" + " AND a = 1" * 2000, "more than"),
+    ],
+)
+def test_what_is_not_on_the_list_is_named(text, holds):
+    with pytest.raises(InputError, match=rf"cannot be read.*{holds}"):
+        parse_secret(text)

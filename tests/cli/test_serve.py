@@ -169,7 +169,7 @@ def test_a_missing_part_is_named():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert result.returncode == 2
-    assert "pip install 'countleak[server]'" in result.stderr
+    assert "pip install '.[server]'" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -1,6 +1,6 @@
 """What is secret about a person: a yes or no, one value of several, or a number.
 
-    Bit("status = 'C'")                  a condition that holds or does not
+    Bit("status = 'C'")                  a condition that holds or does not, of one column or more
     Category("status")                   one of several values; they may be named
     Number("amount")                     a number that systems add up
 
@@ -35,26 +35,71 @@ OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Bit:
-    """A yes-no question about a person: a column compared with one value, as SQL writes it.
+class Clause:
+    """What a column is compared with: one value, one or none of several, or whether it is missing.
 
-    ``status = 'C'``, ``amount >= 5000``, ``"loan type" <> 'car'``. A quoted value is text, also
-    where it looks like a number; ``true`` and ``false`` are truth values.
+    ``comparison`` is ``=``, ``<>``, ``<=``, ``>=``, ``<`` or ``>`` with one value, ``IN`` or ``NOT
+    IN`` with one or more, ``IS NULL`` or ``IS NOT NULL`` with none.
+    """
+
+    column: str
+    comparison: str
+    values: tuple[str | float, ...] = ()
+
+    def __str__(self) -> str:
+        start = f"{_quoted(self.column)} {self.comparison}"
+        texts = ", ".join(map(_text, self.values))
+        if self.comparison in ("IN", "NOT IN"):
+            return f"{start} ({texts})"
+        return f"{start} {texts}" if texts else start
+
+    def expression(self) -> "exp.Expr":
+        """The clause as SQL, with its column quoted."""
+        from sqlglot import exp
+
+        column = exp.column(self.column, quoted=True)
+        values = [exp.convert(value) for value in self.values]
+        if self.comparison in ("IN", "NOT IN"):
+            among = exp.In(this=column, expressions=values)
+            return among if self.comparison == "IN" else exp.Not(this=among)
+        if not values:
+            missing = exp.Is(this=column, expression=exp.Null())
+            return missing if self.comparison == "IS NULL" else exp.Not(this=missing)
+        operators: dict[str, type[exp.Binary]] = {
+            "=": exp.EQ, "<>": exp.NEQ, "<=": exp.LTE, ">=": exp.GTE, "<": exp.LT, ">": exp.GT,
+        }  # fmt: skip
+        return operators[self.comparison](this=column, expression=values[0])
+
+
+@dataclass(frozen=True)
+class Bit:
+    """A yes-no question about a person: what must hold of its columns, as SQL writes it.
+
+    ``status = 'C'``, ``amount >= 5000 AND zip IN ('10001', '10002')``, ``"loan type" IS NOT NULL``.
+    A quoted value is text, also where it looks like a number; ``true`` and ``false`` are truth
+    values.
     """
 
     condition: str
 
     def __post_init__(self) -> None:
-        match = CONDITION.fullmatch(self.condition)
-        if not match:
-            raise InputError(
-                f"condition {self.condition!r} cannot be read; write it like status = 'C' or "
-                "amount >= 5000"
+        if match := CONDITION.fullmatch(self.condition):
+            column, comparison, value = match.groups()
+            same = SAME.get(comparison, comparison)
+            clauses: tuple[Clause, ...] = (Clause(_name(column), same, (_value(value),)),)
+        else:
+            # Loaded here: most conditions are one comparison.
+            from countleak.attack.conditions import read_clauses
+
+            clauses = tuple(
+                Clause(column, comparison, tuple(_value(value) for value in values))
+                for column, comparison, values in read_clauses(self.condition)
             )
-        column, comparison, value = match.groups()
-        parts = _name(column), SAME.get(comparison, comparison), _value(value)
-        object.__setattr__(self, "_parts", parts)
-        object.__setattr__(self, "condition", f"{_quoted(parts[0])} {parts[1]} {_text(parts[2])}")
+        text = " AND ".join(map(str, clauses))
+        object.__setattr__(self, "_clauses", clauses)
+        # A list alone would be read as a category.
+        alone = len(clauses) == 1 and clauses[0].comparison == "IN"
+        object.__setattr__(self, "condition", f"({text})" if alone else text)
 
     @classmethod
     def of(cls, column: str, comparison: str, value: str | float) -> "Bit":
@@ -62,15 +107,27 @@ class Bit:
         return cls(f"{_quoted(column)} {comparison} {_text(value)}")
 
     @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """What must hold, all of it."""
+        clauses: tuple[Clause, ...] = self._clauses  # type: ignore[attr-defined]
+        return clauses
+
+    @property
     def parts(self) -> tuple[str, str, str | float]:
-        """Column, comparison and value."""
-        parts: tuple[str, str, str | float] = self._parts  # type: ignore[attr-defined]
-        return parts
+        """Column, comparison and value of a condition that is one comparison."""
+        (clause,) = self.clauses
+        (value,) = clause.values
+        return clause.column, clause.comparison, value
 
     @property
     def column(self) -> str:
-        """The column that the condition is about."""
-        return self.parts[0]
+        """The column that the condition is about, or the first of them."""
+        return self.clauses[0].column
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that the condition is about."""
+        return tuple(dict.fromkeys(clause.column for clause in self.clauses))
 
     @property
     def conditions(self) -> tuple["Bit | None", ...]:
@@ -83,16 +140,10 @@ class Bit:
         return ()
 
     def expression(self) -> "exp.Expr":
-        """The condition as SQL, with its column quoted."""
+        """The condition as SQL, with its columns quoted."""
         from sqlglot import exp
 
-        column, comparison, value = self.parts
-        operators: dict[str, type[exp.Binary]] = {
-            "=": exp.EQ, "<>": exp.NEQ, "<=": exp.LTE, ">=": exp.GTE, "<": exp.LT, ">": exp.GT,
-        }  # fmt: skip
-        return operators[comparison](
-            this=exp.column(column, quoted=True), expression=exp.convert(value)
-        )
+        return exp.and_(*(clause.expression() for clause in self.clauses), copy=False)
 
     def __str__(self) -> str:
         return self.condition
@@ -117,6 +168,11 @@ class Category:
             raise InputError(f"{self}: name two values or more, or end the list with ...")
         if self.open and OTHER in self.names[:-1]:
             raise InputError(f"{self}: {OTHER!r} stands for values that are not named; drop it")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that it is about: one."""
+        return (self.column,)
 
     @property
     def conditions(self) -> tuple[Bit | None, ...]:
@@ -150,6 +206,11 @@ class Number:
         _check_column(self.column)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that it is about: one."""
+        return (self.column,)
+
+    @property
     def conditions(self) -> tuple[Bit | None, ...]:
         """The conditions to sum by: none, everyone who is asked about is summed."""
         return (None,)
@@ -171,15 +232,27 @@ def parse_secret(text: str) -> Secret:
     if match := TOTAL.fullmatch(text):
         return Number(_name(match[1]))
     if match := MEMBERS.fullmatch(text):
-        return _category(_name(match[1]), match[2], text)
+        try:
+            return _category(_name(match[1]), match[2], text)
+        except InputError:
+            # A list may be the first or the last part of a condition.
+            if not re.search(r"\band\b", text, re.IGNORECASE):
+                raise
     if match := re.fullmatch(rf"\s*({NAME})\s*", text):
         return Category(_name(match[1]))
-    if CONDITION.fullmatch(text):
+    try:
         return Bit(text)
-    raise InputError(
-        f"secret {text!r} cannot be read; write it like status = 'C' (a condition), status (one "
-        "value of several) or sum(amount) (a number)"
-    )
+    except InputError as error:
+        raise InputError(
+            f"secret {text!r} cannot be read; write it like status = 'C' (a condition), status "
+            f"(one value of several) or sum(amount) (a number){_reason(error)}"
+        ) from None
+
+
+def _reason(error: InputError) -> str:
+    """What a condition holds that cannot be read, if that is known."""
+    _, holds, what = str(error).partition("; it holds ")
+    return f"{holds}{what}"
 
 
 def _category(column: str, members: str, text: str) -> Category:

@@ -2,11 +2,9 @@
 
 import csv
 import operator
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries.ids import are_integers, id_array, id_list
-from countleak.attack.secrets import Bit, Category, Number, Secret, parse_secret
+from countleak.attack.secrets import Bit, Category, Clause, Number, Secret, parse_secret
+from countleak.audit.tables import ids_of, read_parquet, read_table, typed, with_gaps
 from countleak.errors import InputError, MissingExtra, ShapeError
-from countleak.files import Name, read_text, replacing
+from countleak.files import Name, replacing
 
 COMPARISONS = {
     "=": operator.eq,
@@ -122,7 +121,7 @@ class People:
     def _names(self, category: Category) -> NDArray[np.str_]:
         column = self.column(category.column)
         named = zip(category.values, category.names, strict=False)
-        names = {_as_held(column, value, category): name for value, name in named}
+        names = {_as_held(column, value, category, category.column): name for value, name in named}
         values, present = _comparable(column)
         pairs = zip(values.tolist(), present.tolist(), strict=True)
         known = [names.get(value) if there else None for value, there in pairs]
@@ -135,12 +134,26 @@ class People:
 
     def holds(self, bit: Bit) -> NDArray[np.int64]:
         """Whether a condition holds (n,), for anybody or nobody: bits that add up to any count."""
-        name, comparison, value = bit.parts
-        column = self.column(name)
+        every = [self._satisfies(clause, bit) for clause in bit.clauses]
+        return np.asarray(np.all(every, axis=0), dtype=np.int64)
+
+    def _satisfies(self, clause: Clause, bit: Bit) -> NDArray[np.bool_]:
+        """Who satisfies a part of a condition (n,); what is missing does so only to IS NULL."""
+        column = self.column(clause.column)
         values, present = _comparable(column)
-        # What is missing satisfies no condition, as in SQL.
-        bits = COMPARISONS[comparison](values, _as_held(column, value, bit)) & present
-        return np.asarray(bits, dtype=np.int64)
+        if not clause.values:
+            # An empty field of a CSV file is missing, also among text.
+            filled = present if _are_numbers(column) else present & (values != "")
+            return filled if clause.comparison == "IS NOT NULL" else ~filled
+        held = [_as_held(column, value, bit, clause.column) for value in clause.values]
+        if clause.comparison in ("IN", "NOT IN"):
+            among = np.isin(values, held)
+            return np.asarray((among if clause.comparison == "IN" else ~among) & present)
+        return np.asarray(COMPARISONS[clause.comparison](values, held[0]) & present)
+
+    def knows(self, secret: Secret) -> bool:
+        """Whether the columns are here that a secret is about."""
+        return all(name in self.columns for name in secret.columns)
 
     def _bits(self, bit: Bit) -> NDArray[np.int64]:
         bits = self.holds(bit)
@@ -192,8 +205,11 @@ def people_of(frame: Any, id_column: str | tuple[str, ...], table: str = "people
 def read_people(path: Name, id_column: str | None = None) -> People:
     """The people of a CSV file with a header line; the id column is the first unless named.
 
-    A composite key is written as its columns with commas between.
+    A composite key is written as its columns with commas between. A Parquet file has a table just
+    as well.
     """
+    if Path(path).suffix == ".parquet":
+        return _read_parquet(path, id_column)
     names, rows = read_table(path)
     chosen = _key(names, id_column, path)
     for number, row in rows:
@@ -212,11 +228,20 @@ def read_people(path: Name, id_column: str | None = None) -> People:
     if len(lines) < 2:
         raise InputError(f"{path}: {len(lines)} people, but a reconstruction needs at least 2")
     columns = {
-        name: (_ids if name in chosen else _typed)([row[at] for _, row in rows])
+        name: (ids_of if name in chosen else typed)([row[at] for _, row in rows])
         for at, name in enumerate(names)
     }
     key = chosen if len(chosen) > 1 else chosen[0]
     return _people(columns, key, Path(path).stem)
+
+
+def _read_parquet(path: Name, id_column: str | None) -> People:
+    columns = read_parquet(path)
+    key = _key(list(columns), id_column, path)
+    for name in key:
+        if missing := sum(value is None for value in columns[name].tolist()):
+            raise InputError(f"{path}: {name} is missing in {missing} rows; leave those people out")
+    return _people(columns, key[0] if len(key) == 1 else key, Path(path).stem)
 
 
 def read_known(path: Name) -> dict[Any, Any]:
@@ -229,34 +254,11 @@ def read_known(path: Name) -> dict[Any, Any]:
     for number, row in rows:
         if not all(row):
             raise InputError(f"{path} line {number}: the id or the value is empty; fill it in")
-    ids, values = _ids([row[0] for _, row in rows]), _typed([row[1] for _, row in rows])
+    ids, values = ids_of([row[0] for _, row in rows]), typed([row[1] for _, row in rows])
     known = dict(zip(id_list(ids), values.tolist(), strict=True))
     if len(known) < len(rows):
         raise InputError(f"{path}: an id is a duplicate; keep one line per person")
     return known
-
-
-def read_table(path: Name) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The names of a CSV file's columns, and its rows, each with the line it ends on."""
-    reader = csv.reader(StringIO(read_text(path)), strict=True)
-    try:
-        rows = [(reader.line_num, [part.strip() for part in row]) for row in reader if row]
-    except csv.Error as error:
-        raise InputError(
-            f"{path} line {reader.line_num}: not CSV ({error}); fix the line"
-        ) from None
-    if not rows or not any(rows[0][1]):
-        raise InputError(f"{path}: the file is empty, expected CSV with a header line")
-    names = rows[0][1]
-    if len(set(names)) < len(names):
-        raise InputError(f"{path} line 1: two columns have the same name; rename one")
-    for number, row in rows[1:]:
-        if len(row) != len(names):
-            raise InputError(
-                f"{path} line {number}: {len(row)} fields where the header has {len(names)}; "
-                "fix the line (is the file cut off?)"
-            )
-    return names, rows[1:]
 
 
 def _key(names: list[str], id_column: str | None, path: Name) -> tuple[str, ...]:
@@ -290,43 +292,10 @@ def _people(
     return People(array[order], rest, key[0] if len(key) == 1 else key, table)
 
 
-def _ids(values: list[str]) -> NDArray[Any]:
-    """Ids as whole numbers where all are written as such, else as text."""
-    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,999}", value) for value in values):
-        return id_array(map(int, values))
-    return id_array(values)
-
-
-def _typed(values: list[str]) -> NDArray[Any]:
-    """The values as whole numbers if all are, else as numbers, else as text.
-
-    Among numbers an empty field is a missing one.
-    """
-    filled = [value for value in values if value]
-    for kind in (np.int64, np.float64):
-        try:
-            column = np.array(filled, dtype=kind)
-        except (ValueError, OverflowError):
-            continue
-        if filled and np.isfinite(column).all():
-            numbers = iter(column.tolist())
-            return _with_gaps([next(numbers) if value else None for value in values])
-    return np.array(values, dtype=np.str_)
-
-
 def _column(series: Any) -> NDArray[Any]:
     """A column of a frame; what is null or no number is missing."""
     pairs = zip(series.to_list(), series.is_null().to_list(), strict=True)
-    return _with_gaps([None if null or value != value else value for value, null in pairs])
-
-
-def _with_gaps(values: list[Any]) -> NDArray[Any]:
-    """Numbers or text as an array; as Python objects where something is missing."""
-    if None not in values:
-        return np.array(values)
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+    return with_gaps([None if null or value != value else value for value, null in pairs])
 
 
 def _are_numbers(column: NDArray[Any]) -> bool:
@@ -347,16 +316,14 @@ def _comparable(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return np.where(present, column, "").astype(np.str_), present
 
 
-def _as_held(column: NDArray[Any], value: str | float, secret: Secret) -> str | float:
+def _as_held(column: NDArray[Any], value: str | float, secret: Secret, name: str) -> str | float:
     """A value to compare a column's with: a number among numbers, text among text."""
     if not _are_numbers(column):
         return str(value).lower() if isinstance(value, bool) else str(value)
     try:
         return float(value)
     except ValueError:
-        raise InputError(
-            f"{secret}: the values of {secret.column} are numbers, like {column[0]}"
-        ) from None
+        raise InputError(f"{secret}: the values of {name} are numbers, like {column[0]}") from None
 
 
 # Shares of the loan statuses A-D in the bank that the paper attacked.

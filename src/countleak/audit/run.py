@@ -122,7 +122,7 @@ def audit(
             raise InputError("name the column that tells people apart, like id='client_id'")
         people = people_of(people, id)
     named = people.named(secret)
-    truth = people.truth(named) if named.column in people.columns else None
+    truth = people.truth(named) if people.knows(named) else None
     if not isinstance(target, Target) and not hasattr(target, "release"):
         raise InputError(
             f"a target answers queries, or is a mechanism such as Gaussian(4.0); {target!r} is "

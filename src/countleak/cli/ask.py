@@ -18,6 +18,7 @@ from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, Needs, given, needs
 from countleak.cli.target_options import (
     IN_PROCESS,
+    LIVE,
     SIMULATED,
     TARGET_HELP,
     TWO_SUBSETS,
@@ -42,7 +43,7 @@ from countleak.files import is_file
 
 TARGET_NEEDS: Needs = {
     **target_needs("--target"),
-    "--table": {"--target": ("postgresql", "http", "diffix")},
+    "--table": {"--target": (*LIVE, "diffix")},
 }
 OF_A_PLAN = ("--secret", "--limit", "--dry-run", "--out")
 
@@ -137,7 +138,7 @@ def ask(
         else:
             people = who.read(target.people)
             named = people.named(secret)
-            systems = Systems(simulation, release, live, sign_noise)
+            systems = Systems(simulation, release, live, sign_noise, sending.dry_run)
             opened = systems.open(target, people, named, planned, seed)
         journal = Journal(out, planned, named, opened.about, live.authorised_by)
         if not sending.dry_run:

@@ -171,7 +171,7 @@ def audit(
         raise InputError(f"--fail-above is {fail_above:g}; choose a share from 0 to 1")
     people = who.read(target.people)
     named = people.named(secret)
-    bare = named.column not in people.columns
+    bare = not people.knows(named)
     if bare and fail_above is not None and not isinstance(named, Bit):
         raise InputError(
             f"--fail-above compares with the truth, but the people have no column "
@@ -179,7 +179,8 @@ def audit(
         )
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     plan = questions.plan(people, target, live, seed)
-    opened = Systems(simulation, release, live).open(target, people, named, plan, seed)
+    systems = Systems(simulation, release, live, dry_run=questions.dry_run)
+    opened = systems.open(target, people, named, plan, seed)
     rules = decoding.rules(stated, opened)
     asking = questions.asking(named, seed)
     count = len(plan) * len(named.conditions)

@@ -1,6 +1,7 @@
 """The system that is asked: the options that `ask` and `audit` share, and the target they mean."""
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,9 @@ from countleak.attack.secrets import Number, Secret
 from countleak.attack.transcript import Transcript
 from countleak.audit.people import People
 from countleak.audit.targets import Target
+from countleak.audit.targets.command import SCHEME
 from countleak.audit.targets.pool import RequestLimits
+from countleak.audit.targets.retries import RETRIES, Retries
 from countleak.audit.targets.simulated import (
     Gaussian,
     Laplace,
@@ -37,13 +40,20 @@ from countleak.foreign import clean
 
 # The targets that are simulated.
 IN_PROCESS = ("simulated", "file")
+# Those that are asked as they are, wherever they run; those of them with SQL at an address.
+LIVE = ("postgresql", "http", "database", "duckdb", "callable", "command")
 POSTGRES, HTTP = ("postgresql://", "postgres://"), ("http://", "https://")
+ADDRESS = re.compile(r"[a-z][a-z0-9]*(\+[a-z0-9_]+)?://", re.IGNORECASE)
+FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 TOKEN = "COUNTLEAK_TOKEN"
 TWO_SUBSETS = "two-subsets"
 SHOWN, LONGEST_SHOWN = 3, 400
 TARGET_HELP = (
-    "Who answers: a live system at postgresql://..., http://... or https://...; `diffix`, rebuilt "
-    "over the people; `simulated` (see --mechanism); or a CSV file, simulated over its people."
+    "Who answers: a live system at postgresql://..., http://..., https://..., or the URL of any "
+    "database that SQLAlchemy knows (sqlite:///clinic.db, mysql+pymysql://...); a file as "
+    "duckdb:///loans.duckdb (or .csv, .parquet); a program as `cmd:python engine.py`; a function "
+    "as `module:function`; `diffix`, rebuilt over the people; `simulated` (see --mechanism); or a "
+    "CSV or Parquet file, simulated over its people."
 )
 
 
@@ -60,12 +70,20 @@ class TargetWord:
             return "postgresql"
         if self.text.startswith(HTTP):
             return "http"
+        if self.text.startswith("duckdb:"):
+            return "duckdb"
+        if self.text.startswith(SCHEME):
+            return "command"
+        if ADDRESS.match(self.text):
+            return "database"
+        if FUNCTION.fullmatch(self.text) and not is_generated(self.text):
+            return "callable"
         return self.text if self.text in ("diffix", "simulated") else "file"
 
     @property
     def is_live(self) -> bool:
-        """Whether it is named by an address."""
-        return self.kind in ("postgresql", "http")
+        """Whether it is a system of its own, which is asked as it is."""
+        return self.kind in LIVE
 
     @property
     def people(self) -> str | None:
@@ -87,8 +105,9 @@ def read_target(word: str | TargetWord) -> TargetWord:
     if target.people is not None and not is_file(target.people):
         hint = f"; for generated people write simulated --people {word}"
         raise InputError(
-            f"there is no target{shown_name(word)}; choose simulated, diffix, a CSV file, or an "
-            "address that begins with postgresql://, http:// or https://"
+            f"there is no target{shown_name(word)}; choose simulated, diffix, a CSV or Parquet "
+            "file, an address that begins with postgresql://, http://, https://, sqlite:/// or as "
+            "SQLAlchemy writes it, duckdb:///FILE, cmd:PROGRAM, or module:function"
             f"{hint if is_generated(word) else ''}"
         )
     return target
@@ -102,17 +121,21 @@ def shown_name(word: str) -> str:
 
 def target_needs(flag: str) -> Needs:
     """Which options apply to which kind of target, ``flag`` being how a verb takes the target."""
-    live, http = ("postgresql", "http"), ("http",)
+    live, http = LIVE, ("http",)
+    in_sql = tuple(kind for kind in LIVE if kind != "callable")
     simulated = (
         "--mechanism", "--sigma", "--bound", "--base", "--random-rounding", "--rounding",
         "--suppression", "--clamping",
     )  # fmt: skip
-    at_address = ("--table", "--system", "--connections", "--rate", "--timeout", "--authorised-by")
+    at_address = (
+        "--table", "--system", "--connections", "--rate", "--timeout", "--retry", "--authorised-by",
+    )  # fmt: skip
     return {
         **{option: {flag: IN_PROCESS} for option in simulated},
         **{option: {flag: ("diffix",)} for option in ("--release", "--salt-file")},
         **{option: {flag: live} for option in at_address},
         **{option: {flag: http} for option in ("--data-source", "--token-file")},
+        "--count-sql": {flag: in_sql},
         "--people": {flag: ("simulated", "diffix", *live)},
         "--dry-run": {flag: ("diffix", *live)},
     }
@@ -199,13 +222,20 @@ class Live:
     """How a live system is asked."""
 
     table: Annotated[
-        str | None, typer.Option(help="An address: the table that is asked about.")
+        str | None, typer.Option(help="A live system: the table that is asked about.")
+    ] = None
+    count_sql: Annotated[
+        str | None,
+        typer.Option(
+            help='A live system: a statement of your own that counts, like "SELECT '
+            "noisy_count('{table}', '{condition}')\"."
+        ),
     ] = None
     system: Annotated[
         Literal["diffix", "plain"] | None,
         typer.Option(
-            help="An address: `diffix` (ranges are snapped, 0 means suppressed; the default for "
-            "http) or `plain` (0 is a count; the default for postgresql).",
+            help="A live system: `diffix` (ranges are snapped, 0 means suppressed; the default for "
+            "http) or `plain` (0 is a count; the default for all others).",
         ),
     ] = None
     data_source: Annotated[
@@ -216,14 +246,22 @@ class Live:
         typer.Option(help=f"http(s): file of the token, if it is not in the variable {TOKEN}."),
     ] = None
     connections: Annotated[
-        int, typer.Option(help="An address: connections to ask over.", min=1)
+        int, typer.Option(help="A live system: connections to ask over.", min=1)
     ] = 1
     rate: Annotated[
-        float | None, typer.Option(help="An address: at most so many queries per second.")
+        float | None, typer.Option(help="A live system: at most so many queries per second.")
     ] = None
-    timeout: Annotated[float, typer.Option(help="An address: seconds to wait for an answer.")] = (
-        30.0
-    )
+    timeout: Annotated[
+        float, typer.Option(help="A live system: seconds to wait for an answer.")
+    ] = 30.0
+    retry: Annotated[
+        float,
+        typer.Option(
+            help="A live system: seconds for which a question is asked again after what may pass, "
+            "like a lost connection; 0: stop at once.",
+            min=0.0,
+        ),
+    ] = RETRIES.seconds
     authorised_by: Annotated[
         str | None,
         typer.Option(help="Who allows it: needed for an address on another machine; recorded."),
@@ -232,13 +270,14 @@ class Live:
     @property
     def limits(self) -> RequestLimits:
         """How fast and how long a system is asked."""
-        return RequestLimits(self.connections, self.timeout, self.rate)
+        retries = Retries(RETRIES.tries if self.retry else 0, self.retry)
+        return RequestLimits(self.connections, self.timeout, self.rate, retries)
 
     def system_at(self, word: TargetWord) -> System:
         """What the system at an address is like: as stated, or as its kind of address suggests."""
         if self.system is not None:
             return SYSTEMS[self.system]
-        return PLAIN if word.kind == "postgresql" else DIFFIX
+        return DIFFIX if word.kind == "http" else PLAIN
 
     @property
     def token(self) -> str | None:
@@ -271,6 +310,7 @@ class Systems:
     release: Release = field(default_factory=Release)
     live: Live = field(default_factory=Live)
     sign_noise: str = TWO_SUBSETS
+    dry_run: bool = False
 
     def open(
         self, word: TargetWord, people: People, secret: Secret, queries: Queries, seed: int
@@ -286,7 +326,7 @@ class Systems:
             if isinstance(queries.family, Signs):
                 raise InputError("±1 queries cannot be asked in SQL; name a simulated target")
             if word.is_live:
-                return self._address(word, people, secret)
+                return self._live(word, people, secret)
             return over_diffix(people, secret, self.release, people.table)
         people.truth(secret)
         mechanism = self.simulation.mechanism_for(queries, self.sign_noise)
@@ -298,33 +338,22 @@ class Systems:
     def open_to_probe(self, word: TargetWord, people: People) -> Opened:
         """The same, asked about nobody's secret."""
         if word.is_live:
-            return self._address(word, people, None)
+            return self._live(word, people, None)
         if word.kind == "diffix":
             return over_diffix(people, None, self.release, people.table)
         raise InputError("a simulated system answers everything; probe an address, or diffix")
 
-    def _address(self, word: TargetWord, people: People, secret: Secret | None) -> Opened:
-        from countleak.audit.targets.postgres import PostgresTarget
-        from countleak.audit.targets.rest import RestTarget
+    def _live(self, word: TargetWord, people: People, secret: Secret | None) -> Opened:
+        # Loaded here: most audits ask no system of this kind.
+        from countleak.cli.live_targets import live_target
 
-        live = self.live
-        if live.table is None:
-            raise InputError("name the table that is asked about with --table")
-        system = live.system_at(word)
-        questions = SqlQuestions(live.table, people.key, secret, system)
-        target: PostgresTarget | RestTarget
-        if word.kind == "postgresql":
-            target = PostgresTarget(word.text, questions, live.limits)
-        elif live.data_source is None:
-            raise InputError("name the data source that is asked with --data-source")
-        else:
-            target = RestTarget(word.text, live.data_source, questions, live.token, live.limits)
-        if not target.is_local and not (live.authorised_by or "").strip():
-            raise InputError(
-                f"{target} is not this machine; ask only systems you may audit, and say who allows "
-                "it with --authorised-by NAME"
-            )
-        return Opened(target, f"{target}, counting {questions.about}, as {system.name}")
+        target = live_target(word, self.live, people, secret, self.dry_run)
+        own = target.questions.template
+        by = "" if own is None else f", by {clean(own.text)}"
+        about = (
+            f"{target}, counting {target.questions.about}{by}, as {target.questions.system.name}"
+        )
+        return Opened(target, about)
 
 
 def over_diffix(

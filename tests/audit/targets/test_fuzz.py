@@ -16,6 +16,7 @@ from countleak.audit.run import ask_into
 from countleak.audit.targets.pool import RequestLimits
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
+from countleak.audit.targets.retries import Retries
 from countleak.audit.targets.sql import PLAIN, SqlQuestions
 from countleak.errors import TargetError
 from tests.audit.targets.hostile import (
@@ -36,7 +37,7 @@ SECRET = Bit("status = 'C'")
 QUESTIONS = SqlQuestions("loans", ("client_id",), SECRET, PLAIN)
 QUERIES = random_subsets(np.arange(9), 6, np.random.default_rng(6))
 # Nobody stalls here: after a mutated reply the server has nothing more to say.
-LIMITS = RequestLimits(seconds=60)
+LIMITS = RequestLimits(seconds=60, retries=Retries(0))
 GOOD = 4
 
 WIRE = (

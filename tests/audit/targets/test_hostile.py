@@ -17,6 +17,7 @@ from countleak.audit.run import ask_into
 from countleak.audit.targets.pool import RequestLimits
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
+from countleak.audit.targets.retries import Retries
 from countleak.audit.targets.sql import PLAIN, SqlQuestions
 from countleak.errors import NoCount, TargetError
 from tests.audit.targets.hostile import (
@@ -39,7 +40,9 @@ from tests.audit.targets.hostile import (
 SECRET = Bit("status = 'C'")
 QUESTIONS = SqlQuestions("loans", ("client_id",), SECRET, PLAIN)
 QUERIES = random_subsets(np.arange(20), 30, np.random.default_rng(5))
-PATIENT = RequestLimits(seconds=30)
+# What these do they would do again: see test_retries.py for the rest.
+ONCE = Retries(0)
+PATIENT = RequestLimits(seconds=30, retries=ONCE)
 NAMED = "^query 7: the answer .*; the counts are kept, so run it again"
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202egnp\x9b31m"
 
@@ -137,7 +140,7 @@ def trickle(peer, data):
 @pytest.mark.parametrize("connections", [1, 3])
 @pytest.mark.parametrize("stall", STALLS)
 def test_whoever_stalls_is_given_up(stall, connections):
-    limits = RequestLimits(connections, seconds=0.3)
+    limits = RequestLimits(connections, seconds=0.3, retries=ONCE)
     with hostile(STALLS[stall]) as server:
         target = over_wire(server, limits)
         with pytest.raises(TargetError, match=r"no (answer|connection) within 0\.3 seconds"):
@@ -174,7 +177,7 @@ HTTP_STALLS = {
 @pytest.mark.parametrize("stall", HTTP_STALLS)
 def test_whoever_stalls_over_http_is_given_up(stall, connections):
     with hostile(HTTP_STALLS[stall]) as server:
-        target = over_http(server, RequestLimits(connections, seconds=0.3))
+        target = over_http(server, RequestLimits(connections, seconds=0.3, retries=ONCE))
         with pytest.raises(TargetError, match=r"no answer within 0\.3 seconds"):
             list(target.answer(QUERIES, np.arange(30)))
 

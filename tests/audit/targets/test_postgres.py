@@ -12,6 +12,7 @@ from countleak.audit.scores import score
 from countleak.audit.targets.diffix import Diffix
 from countleak.audit.targets.pool import RequestLimits
 from countleak.audit.targets.postgres import PostgresTarget
+from countleak.audit.targets.retries import Retries
 from countleak.audit.targets.sql import DIFFIX, PLAIN, SqlQuestions
 from countleak.diffix.server.background import serve_columns
 from countleak.errors import InputError, Refused, TargetError
@@ -102,7 +103,8 @@ def test_a_server_that_dies_midway_leaves_what_came(bank, tmp_path):
     path = tmp_path / "answers.jsonl"
     known = []
     with serve_columns(bank.all_columns, "client_id", tmp_path, salt_number(0), "18.1") as first:
-        batches = PostgresTarget(first.postgres, QUESTIONS).answer(queries, np.arange(3500))
+        limits = RequestLimits(retries=Retries(0))
+        batches = PostgresTarget(first.postgres, QUESTIONS, limits).answer(queries, np.arange(3500))
         known.append(next(batches))
     with pytest.raises(TargetError, match=r"lost .*run it again to resume"):
         known += batches

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.transcript import Answers
+from countleak.lazy import lazy_names
 
 
 @runtime_checkable
@@ -20,3 +21,21 @@ class Target(Protocol):
         Position ``v * m + i`` is query i of m, about the value v where the secret has several.
         """
         ...
+
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "CallableTarget": f"{__name__}.callables",
+        "CommandTarget": f"{__name__}.command",
+        "DatabaseTarget": f"{__name__}.database",
+        "Diffix": f"{__name__}.diffix",
+        "DuckTarget": f"{__name__}.embedded",
+        "FrameTarget": f"{__name__}.frames",
+        "PostgresTarget": f"{__name__}.postgres",
+        "RequestLimits": f"{__name__}.pool",
+        "RestTarget": f"{__name__}.rest",
+        "Simulated": f"{__name__}.simulated",
+        "SqlQuestions": f"{__name__}.sql",
+    },
+)

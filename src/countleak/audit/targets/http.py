@@ -6,15 +6,19 @@ for the whole request. Redirects and proxies are not followed, and nothing is de
 """
 
 import json
+import re
 import socket
 import ssl
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException, HTTPResponse
-from time import monotonic
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
+from time import monotonic, time
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, quote
 
 Result = TypeVar("Result")
+# Statuses of a server, or of what stands before it, that may be otherwise soon.
+BUSY = (429, 502, 503, 504)
 # Bytes of an answer: a count has a few hundred.
 MOST = 2**20
 
@@ -25,6 +29,18 @@ class HttpError(Exception):
 
 class Overdue(HttpError):
     """A server did not do its part in time."""
+
+
+class Lost(HttpError):
+    """There is no connection, or none any more."""
+
+
+class Busy(HttpError):
+    """A server has no time now; it asks to be left for ``retry_after`` seconds, or says nothing."""
+
+    def __init__(self, words: str, retry_after: float | None):
+        super().__init__(words)
+        self.retry_after = retry_after
 
 
 class _Timed:
@@ -98,12 +114,14 @@ class HttpSession:
         if self._is_stale():
             self._connection.close()
 
-        def exchange() -> tuple[int, bytes]:
+        def exchange() -> tuple[int, str | None, bytes]:
             self._connection.request(method, self._base + path, content, headers)
             response = self._connection.getresponse()
-            return response.status, _body(response)
+            return response.status, response.getheader("Retry-After"), _body(response)
 
-        status, text = self._within(deadline, exchange)
+        status, wait, text = self._within(deadline, exchange)
+        if status in BUSY:
+            raise Busy(f"status {status}", _seconds(wait))
         try:
             return status, json.loads(text)
         except (ValueError, RecursionError):
@@ -124,7 +142,10 @@ class HttpSession:
             connection.close()
             if isinstance(error, TimeoutError):
                 raise Overdue("no answer in time") from None
-            raise HttpError(str(error) or type(error).__name__) from None
+            if isinstance(error, HttpError):
+                raise
+            kind = Lost if isinstance(error, OSError | IncompleteRead) else HttpError
+            raise kind(str(error) or type(error).__name__) from None
 
     def _is_stale(self) -> bool:
         """Whether the server has closed the connection, or said something unasked."""
@@ -147,6 +168,18 @@ def _body(response: HTTPResponse) -> bytes:
     if (response.length or 0) <= MOST and len(body := response.read(MOST + 1)) <= MOST:
         return body
     raise HttpError(f"the answer is longer than {MOST // 2**20} MiB")
+
+
+def _seconds(wait: str | None) -> float | None:
+    """How long a header Retry-After says to wait: seconds, or until a date."""
+    if wait is None:
+        return None
+    if re.fullmatch("[0-9]{1,9}", wait.strip()):
+        return float(wait)
+    try:
+        return max(0.0, parsedate_to_datetime(wait).timestamp() - time())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _left(deadline: float) -> float:

@@ -5,6 +5,7 @@ thread: libpq crashes when another one closes it.
 """
 
 import os
+import re
 import selectors
 import socket
 from collections.abc import Iterator
@@ -29,6 +30,14 @@ _COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOT
 _ERRORS = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)
 
 
+# States after which the same may be answered: a server that stops, starts or is full, a statement
+# that took too long or stood in another's way, a connection that broke.
+FOR_NOW = ("57P01", "57P02", "57P03", "57P05", "53300", "57014", "40001", "40P01", "55P03", "08")
+# At login libpq tells no state, so what a server says against it is known by its words.
+REJECTED = "FATAL:"
+AWAY = re.compile("the database system is|too many (clients|connections)|terminating connection")
+
+
 class SessionError(Exception):
     """What a server said against a statement, or why there is no session any more.
 
@@ -40,6 +49,20 @@ class SessionError(Exception):
     def __init__(self, words: str, state: str | None = None, lost: bool = True):
         super().__init__(words)
         self.state, self.lost = state, lost
+
+    @property
+    def is_for_now(self) -> bool:
+        """Whether it may be otherwise when tried again."""
+        if self.state is not None:
+            return self.state.startswith(FOR_NOW)
+        words = str(self)
+        return self.lost and (REJECTED not in words or AWAY.search(words) is not None)
+
+
+class Misbehaved(SessionError):
+    """A server broke the rules of its protocol, which it would do again."""
+
+    is_for_now = False
 
 
 class Overdue(SessionError):
@@ -67,10 +90,13 @@ class Session:
         self._pgconn.finish()
         self._drop_relay()
 
-    def execute(self, statement: bytes, seconds: float) -> pq.abc.PGresult:
-        """What one statement gives, within so many seconds; an error of the server is raised."""
+    def execute(self, statement: bytes, seconds: float, size: int = EACH) -> pq.abc.PGresult:
+        """What one statement gives, of about so many bytes, within so many seconds.
+
+        An error of the server is raised.
+        """
         deadline = monotonic() + seconds
-        self._credit = min(self._credit + EACH, MOST)
+        self._credit = min(self._credit + size, MOST)
         with self._plain_errors():
             self._pgconn.send_query(statement)
             while self._pgconn.flush():
@@ -78,14 +104,14 @@ class Session:
                 self._pgconn.consume_input()
             result, following = self._result(deadline), None
             if result is None:
-                raise SessionError("the server sent no result")
+                raise Misbehaved("the server sent no result")
             if result.status not in _COPIES:
                 following = self._result(deadline)
             for each in (result, following):
                 if each is not None and each.status in _ERRORS:
                     raise self._fault(each)
             if result.status in _COPIES or following is not None:
-                raise SessionError("the server sent more than one result")
+                raise Misbehaved("the server sent more than one result")
             while self._pgconn.notifies():
                 pass
         return result
@@ -120,7 +146,7 @@ class Session:
     def _charge(self, size: int) -> None:
         self._credit -= size
         if self._credit < 0:
-            raise SessionError("the server sent far more than an answer")
+            raise Misbehaved("the server sent far more than an answer")
 
     def _result(self, deadline: float) -> pq.abc.PGresult | None:
         while self._pgconn.is_busy():

@@ -1,34 +1,47 @@
 """A pool of connections that ask at once; each answer is handed over before the next question.
 
-Of several connections each has a thread, which makes, uses and closes it: nobody else ever touches
-it. A thread that is stuck beyond every limit is left behind, and its connection with it.
+A connection that fails for now is made again, and what was in flight on it asked again. Of several
+connections each has a thread, which makes, uses and closes it: nobody else ever touches it. A
+thread that is stuck beyond every limit is left behind, and its connection with it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import chain, islice
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from countleak.attack.transcript import LARGEST, Answers
-from countleak.errors import InputError, NoCount, TargetError
+from countleak.audit.targets.no_counts import NoCounts
+from countleak.audit.targets.retries import AT_FIRST, RETRIES, Retries, Trouble
+from countleak.errors import InputError, NoCount, Refused, Transient
 
 # What a server gets beyond its time to stop a question itself and say so, and a connection to
 # finish its last question when a run is stopped.
 GRACE = 2.0
 CONNECT_SECONDS = 10.0
-# So many answers in a row that are no counts, and the rest is not asked.
-NO_COUNTS = 10
 
 
-class Connection(Protocol):
+# What is sent for a question: SQL, or whatever a system takes instead.
+Sent = TypeVar("Sent")
+Taken = TypeVar("Taken", contravariant=True)
+
+
+# No table that can be attacked has more cells.
+MOST_ROWS = 100_000
+# What a statement gives: rows of values.
+Rows = Sequence[Sequence[object]]
+
+
+class Connection(Protocol[Taken]):
     """A connection to a system, used by one thread."""
 
-    def ask(self, statement: str) -> float | None:
+    def ask(self, statement: Taken, /) -> float | None:
         """The count that a statement asks for; None where it was suppressed."""
         ...
 
@@ -37,22 +50,39 @@ class Connection(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesTables(Protocol):
+    """A connection that answers whole tables, too."""
+
+    def rows(self, statement: str, /) -> Rows:
+        """The rows of a table, its groups and then a count in each."""
+        ...
+
+
 @dataclass(frozen=True)
-class Question:
-    """A question: its position among all, what to call it, and its SQL."""
+class Question(Generic[Sent]):
+    """A question: its position among all, what to call it, and its SQL, or what is sent instead.
+
+    A table answers many positions at once: ``counted`` reads them off its rows.
+    """
 
     position: int
     name: str
-    statement: str
+    statement: Sent
+    counted: Callable[[Rows], Answers] | None = None
 
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """How a system is asked: connections, seconds to wait for an answer, questions per second."""
+    """How a system is asked: connections, seconds to wait for an answer, questions per second.
+
+    ``retries`` say how often what fails for now is tried again.
+    """
 
     connections: int = 1
     seconds: float = 30.0
     rate: float | None = None
+    retries: Retries = RETRIES
 
     def __post_init__(self) -> None:
         if self.connections < 1 or self.seconds <= 0 or (self.rate is not None and self.rate <= 0):
@@ -73,11 +103,11 @@ class RequestLimits:
         """Seconds after which a connection gives up its question."""
         return self.seconds + self.grace
 
-    def overdue(self) -> TargetError:
+    def overdue(self) -> Transient:
         """What to say of a server that did not answer in time."""
-        return TargetError(
-            f"no answer within {self.seconds:g} seconds; the answers so far are kept, so run it "
-            "again to resume, or allow more time"
+        return Transient(
+            f"no answer within {self.seconds:g} seconds",
+            "the answers so far are kept, so run it again to resume, or allow more time",
         )
 
 
@@ -98,6 +128,10 @@ class Pace:
             return at - now
 
 
+# What can come back to a question; several counts to that for a table.
+Heard = float | Answers | NoCount | None
+
+
 class _Stage(Enum):
     """What a thread reports besides answers and faults."""
 
@@ -110,55 +144,110 @@ class _Heard:
     """What came back to a question, over which connection."""
 
     number: int
-    question: Question
-    answer: float | NoCount | None
+    question: Question[Any]
+    answer: "Heard"
+
+
+class _Link:
+    """A connection that is made again where it fails for now; ``stopped`` ends all waiting."""
+
+    def __init__(self, connect: Callable[[], Connection[Any]], retries: Retries, stopped: Event):
+        self._connect, self._retries, self._stopped = connect, retries, stopped
+        self._connection: Connection[Any] | None = None
+        # Since when it waits for the system, if it does.
+        self.busy_since: float | None = None
+
+    def open(self) -> None:
+        """Connect for the first time."""
+        self._patiently(lambda: None, min(AT_FIRST, self._retries))
+
+    def ask(self, question: Question[Any]) -> Heard:
+        """What came back to a question, whatever connections it took."""
+        return self._patiently(lambda: self._answer(question), self._retries)
+
+    def _patiently(self, act: Callable[[], Heard], retries: Retries) -> Heard:
+        trouble = Trouble(retries)
+        while True:
+            self.busy_since = monotonic()
+            try:
+                if self._connection is None:
+                    self._connection = self._connect()
+                return act()
+            except Transient as error:
+                self.close()
+                delay = trouble.delay(error)
+                self.busy_since = None
+                if self._stopped.wait(delay):
+                    raise
+            finally:
+                self.busy_since = None
+
+    def _answer(self, question: Question[Any]) -> Heard:
+        """What came back, if it can be a count; why it is none, otherwise."""
+        assert self._connection is not None
+        try:
+            if question.counted is not None:
+                return self._table(question, question.counted)
+            answer = self._connection.ask(question.statement)
+        except NoCount as error:
+            return error
+        # NaN compares false, so it is none either.
+        if answer is None or abs(answer) < LARGEST:
+            return answer
+        return NoCount(f"the answer is {answer:g}, no count of people")
+
+    def _table(self, question: Question[Any], counted: Callable[[Rows], Answers]) -> Answers:
+        if not isinstance(self._connection, TakesTables):
+            raise Refused("this system is asked for one count at a time, not for tables")
+        return counted(self._connection.rows(question.statement))
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 @dataclass
 class _Run:
     """What the threads of a run share."""
 
-    connect: Callable[[], Connection]
-    questions: Iterator[Question]
-    pace: Pace
+    connect: Callable[[], Connection[Any]]
+    questions: Iterator[Question[Any]]
+    limits: RequestLimits
     count: int
     lock: Lock = field(default_factory=Lock)
     all_connected: Event = field(default_factory=Event)
     stopped: Event = field(default_factory=Event)
     reports: "SimpleQueue[_Heard | Exception | _Stage]" = field(default_factory=SimpleQueue)
-    busy_since: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.pace = Pace(self.limits.rate)
+        self.links = [
+            _Link(self.connect, self.limits.retries, self.stopped) for _ in range(self.count)
+        ]
         # A thread takes one from its queue for each answer that has been handed over.
         self.handed_over: list[SimpleQueue[None]] = [SimpleQueue() for _ in range(self.count)]
 
     def work(self, number: int) -> None:
         """Ask over one connection until nothing waits; the next once the last is handed over."""
-        connection: Connection | None = None
+        link = self.links[number]
         try:
-            self.busy_since[number] = monotonic()
-            connection = self.connect()
-            del self.busy_since[number]
+            link.open()
             self.reports.put(_Stage.CONNECTED)
             self.all_connected.wait()
             while (question := self.next()) is not None:
-                self.busy_since[number] = monotonic()
-                answer = _answer(connection, question)
-                del self.busy_since[number]
-                self.reports.put(_Heard(number, question, answer))
+                self.reports.put(_Heard(number, question, link.ask(question)))
                 self.handed_over[number].get()
         except Exception as error:
             # Whoever reads the answers raises it.
             self.reports.put(error)
         finally:
-            self.busy_since.pop(number, None)
             try:
-                if connection is not None:
-                    connection.close()
+                link.close()
             finally:
                 self.reports.put(_Stage.DONE)
 
-    def next(self) -> Question | None:
+    def next(self) -> Question[Any] | None:
         """The next question, when its time has come; None once there is none, or a stop."""
         with self.lock:
             question = None if self.stopped.is_set() else next(self.questions, None)
@@ -176,36 +265,32 @@ class _Run:
 
     def is_overdue(self, seconds: float) -> bool:
         """Whether a connection is busy with something for longer than that."""
-        return any(monotonic() - since > seconds for since in list(self.busy_since.values()))
-
-
-def _answer(connection: Connection, question: Question) -> float | NoCount | None:
-    """What came back, if it can be a count; why it is none, otherwise."""
-    try:
-        answer = connection.ask(question.statement)
-    except NoCount as error:
-        return error
-    # NaN compares false, so it is none either.
-    if answer is None or abs(answer) < LARGEST:
-        return answer
-    return NoCount(f"the answer is {answer:g}, no count of people")
+        now, busy = monotonic(), [link.busy_since for link in self.links]
+        return any(since is not None and now - since > seconds for since in busy)
 
 
 def ask_all(
-    connect: Callable[[], Connection], questions: Sequence[Question], limits: RequestLimits
+    connect: Callable[[], Connection[Sent]],
+    questions: Iterable[Question[Sent]],
+    limits: RequestLimits,
+    watched: bool = False,
 ) -> Iterator[Answers]:
     """Answers to the questions as they come, those that are there at once together.
+
+    Questions are taken as they are asked, so they may be made on the way. A connection that may
+    wait beyond its time must be ``watched`` by another thread, also where it is the only one.
 
     A connection asks its next question when its last answer was taken and the next is wanted. So
     whoever keeps each batch before taking another has every answer but those in flight. Whatever
     goes wrong, or a Ctrl-C, comes after the answers that were heard before it.
     """
-    count = min(limits.connections, len(questions))
-    if count == 1:
-        yield from _ask_alone(connect, questions, limits)
+    rest = iter(questions)
+    first = list(islice(rest, limits.connections))
+    run = _Run(connect, chain(first, rest), limits, len(first))
+    if run.count == 1 and not watched:
+        yield from _ask_alone(run)
         return
-    run = _Run(connect, iter(questions), Pace(limits.rate), count)
-    threads = [Thread(target=run.work, args=(number,), daemon=True) for number in range(count)]
+    threads = [Thread(target=run.work, args=(at,), daemon=True) for at in range(run.count)]
     try:
         for thread in threads:
             thread.start()
@@ -217,29 +302,27 @@ def ask_all(
             thread.join(max(0.0, end - monotonic()))
 
 
-def _ask_alone(
-    connect: Callable[[], Connection], questions: Sequence[Question], limits: RequestLimits
-) -> Iterator[Answers]:
+def _ask_alone(run: _Run) -> Iterator[Answers]:
     """The same over one connection, whose answers need not go from thread to thread."""
-    run = _Run(connect, iter(questions), Pace(limits.rate), 1)
-    odd = _NoCounts()
-    connection = _connect(connect, limits)
+    odd = NoCounts()
+    link = _Link(lambda: _connect(run.connect, run.limits), run.limits.retries, run.stopped)
     try:
+        link.open()
         while (question := run.next()) is not None:
-            heard = _Heard(0, question, _answer(connection, question))
-            if (fault := odd.note(heard)) is not None:
+            heard = _Heard(0, question, link.ask(question))
+            if (fault := odd.note(heard.question.name, heard.answer)) is not None:
                 raise fault
             if not isinstance(heard.answer, NoCount):
                 yield _answers([heard])
     finally:
-        connection.close()
+        link.close()
     if odd.heard:
         raise odd.fault()
 
 
-def _connect(connect: Callable[[], Connection], limits: RequestLimits) -> Connection:
+def _connect(connect: Callable[[], Connection[Any]], limits: RequestLimits) -> Connection[Any]:
     """A connection, made in a thread of its own: looking up a name knows no deadline."""
-    made: SimpleQueue[Connection | Exception] = SimpleQueue()
+    made: SimpleQueue[Connection[Any] | Exception] = SimpleQueue()
 
     def work() -> None:
         try:
@@ -257,32 +340,6 @@ def _connect(connect: Callable[[], Connection], limits: RequestLimits) -> Connec
     return connection
 
 
-@dataclass
-class _NoCounts:
-    """The answers that were no counts, and how many came one after the other."""
-
-    heard: list[_Heard] = field(default_factory=list)
-    in_a_row: int = 0
-
-    def note(self, heard: _Heard) -> NoCount | None:
-        """Take one in; what to say where it is one too many."""
-        if not isinstance(heard.answer, NoCount):
-            self.in_a_row = 0
-            return None
-        self.heard.append(heard)
-        self.in_a_row += 1
-        return self.fault() if self.in_a_row == NO_COUNTS else None
-
-    def fault(self) -> NoCount:
-        """What to say of them all."""
-        first, others = self.heard[0], len(self.heard) - 1
-        more = f", and {others} other answers are no counts either" if others else ""
-        return NoCount(
-            f"{first.question.name}: {first.answer}{more}; the counts are kept, so run it again to "
-            "ask for what is missing, or work with them"
-        )
-
-
 class _Reader:
     """Reads what the threads of a run report, and hands the answers over."""
 
@@ -290,7 +347,7 @@ class _Reader:
         self._run, self._limits = run, limits
         self._working, self._connecting = run.count, run.count
         self._heard: list[_Heard] = []
-        self._odd = _NoCounts()
+        self._odd = NoCounts()
         self._fault: BaseException | None = None
 
     def batches(self) -> Iterator[Answers]:
@@ -326,7 +383,7 @@ class _Reader:
     def _take(self, report: _Heard | Exception | _Stage) -> None:
         if isinstance(report, _Heard):
             self._heard.append(report)
-            if (fault := self._odd.note(report)) is not None:
+            if (fault := self._odd.note(report.question.name, report.answer)) is not None:
                 self._fail(fault)
         elif isinstance(report, Exception):
             self._fail(report)
@@ -345,7 +402,12 @@ class _Reader:
 
 
 def _answers(heard: Sequence[_Heard]) -> Answers:
-    positions = np.array([each.question.position for each in heard])
-    released = np.array([each.answer is not None for each in heard])
-    values = np.array([each.answer for each in heard], dtype=np.float64)
-    return Answers(positions, values, released)
+    return Answers.join(_one(each.question, each.answer) for each in heard)
+
+
+def _one(question: Question[Any], answer: Heard) -> Answers:
+    if isinstance(answer, Answers):
+        return answer
+    assert not isinstance(answer, NoCount)
+    value = np.array([np.nan if answer is None else answer])
+    return Answers(np.array([question.position]), value, np.array([answer is not None]))

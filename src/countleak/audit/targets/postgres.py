@@ -14,9 +14,9 @@ from countleak.addresses import PostgresAddress
 from countleak.attack.queries import Queries
 from countleak.attack.secrets import Number
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.pool import Connection, RequestLimits, ask_all
+from countleak.audit.targets.pool import Connection, RequestLimits, Rows, ask_all
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import MissingExtra, NoCount, Refused, TargetError
+from countleak.errors import KEPT, MissingExtra, NoCount, Refused, TargetError, Transient
 from countleak.foreign import first_line
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PostgresTarget:
         """Ask the queries over several connections; batches as answers come."""
         return ask_all(self.connect, self.questions.asked(queries, positions), self.limits)
 
-    def connect(self) -> Connection:
+    def connect(self) -> Connection[str]:
         """A connection of its own, for the thread that calls this."""
         from psycopg.conninfo import make_conninfo
 
@@ -94,9 +94,10 @@ class PostgresTarget:
                 session.close()
             if isinstance(error, Overdue):
                 words = f"no connection within {self.limits.connect_seconds:g} seconds"
-            raise TargetError(
-                f"{self}: {words}; check the address and that the server runs"
-            ) from None
+            advice = "check the address and that the server runs"
+            if error.is_for_now:
+                raise Transient(f"{self}: {words}", advice) from None
+            raise TargetError(f"{self}: {words}; {advice}") from None
         return _Connection(session, self)
 
     def read(self, result: "PGresult") -> float | None:
@@ -122,12 +123,10 @@ class PostgresTarget:
         words = self.address.words(str(error), error.password)
         if error.state == NOT_SUPPORTED:
             return Refused(words)
-        if error.lost:
-            return TargetError(
-                f"{self}: the connection was lost ({words}); the answers so far are kept, "
-                "so run it again to resume"
-            )
-        return TargetError(f"{self}: {words}")
+        what = f"{self}: the connection was lost ({words})" if error.lost else f"{self}: {words}"
+        if error.is_for_now:
+            return Transient(what)
+        return TargetError(f"{what}; {KEPT}" if error.lost else what)
 
 
 class _Connection:
@@ -138,13 +137,37 @@ class _Connection:
         self._target = target
 
     def ask(self, statement: str) -> float | None:
+        from countleak.audit.targets.libpq import EACH
+
+        return self._target.read(self._execute(statement, EACH))
+
+    def rows(self, statement: str) -> Rows:
+        from countleak.audit.targets.libpq import MOST
+
+        result = self._execute(statement, MOST)
+        columns = [
+            [_value(result.get_value(row, column), kind) for row in range(result.ntuples)]
+            for column in range(result.nfields)
+            for kind in [result.ftype(column)]
+        ]
+        return list(zip(*columns, strict=True))
+
+    def _execute(self, statement: str, size: int) -> "PGresult":
         from countleak.audit.targets.libpq import SessionError
 
         try:
-            result = self._session.execute(statement.encode(), self._target.limits.patience)
+            return self._session.execute(statement.encode(), self._target.limits.patience, size)
         except SessionError as error:
             raise self._target.fault(error) from None
-        return self._target.read(result)
 
     def close(self) -> None:
         self._session.close()
+
+
+def _value(text: bytes | None, kind: int) -> object:
+    """A value as it stands in a row: numbers as such, all else as text."""
+    if text is None:
+        return None
+    if kind in NUMBERS and NUMBER.fullmatch(text):
+        return float(text)
+    return text.decode("utf-8", "replace")

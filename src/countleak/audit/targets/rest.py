@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.http import HttpError, HttpSession, Overdue
-from countleak.audit.targets.pool import Connection, RequestLimits, ask_all
+from countleak.audit.targets.http import Busy, HttpError, HttpSession, Lost, Overdue
+from countleak.audit.targets.pool import Connection, RequestLimits, Rows, ask_all
 from countleak.audit.targets.postgres import is_loopback
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import InputError, NoCount, Refused, TargetError
+from countleak.errors import InputError, NoCount, Refused, TargetError, Transient
 from countleak.foreign import clean, first_line, without
 
 # How long a fetch asks the server to wait for the answer; one that does not know the wish is
@@ -67,15 +67,15 @@ class RestTarget:
         """Ask the queries over several connections; batches as answers come."""
         return ask_all(self.connect, self.questions.asked(queries, positions), self.limits)
 
-    def connect(self) -> Connection:
+    def connect(self) -> Connection[str]:
         """A connection of its own, for the thread that calls this."""
         session = HttpSession(self._parts, {"auth-token": self._token} if self._token else {})
         try:
             session.open(monotonic() + self.limits.connect_seconds)
         except Overdue:
-            raise TargetError(
-                f"{self}: no connection within {self.limits.connect_seconds:g} seconds; check the "
-                "address and that the server runs"
+            raise Transient(
+                f"{self}: no connection within {self.limits.connect_seconds:g} seconds",
+                "check the address and that the server runs",
             ) from None
         except HttpError as error:
             raise self.fault(error) from None
@@ -85,9 +85,14 @@ class RestTarget:
         """What an error of the connection means to whoever asks."""
         if isinstance(error, Overdue):
             return self.limits.overdue()
-        return TargetError(
-            f"{self}: {self.words(str(error))}; the answers so far are kept, so check that the "
-            "server runs and run it again"
+        what = f"{self}: {self.words(str(error))}"
+        advice = "the answers so far are kept, so check that the server runs and run it again"
+        if isinstance(error, Busy):
+            wait = error.retry_after
+            asks = "" if wait is None else f", and it asks to wait {wait:.0f} seconds"
+            return Transient(f"{what}{asks}", advice, wait)
+        return (
+            Transient(what, advice) if isinstance(error, Lost) else TargetError(f"{what}; {advice}")
         )
 
     def words(self, text: str) -> str:
@@ -113,6 +118,15 @@ class RestTarget:
         except OverflowError:
             raise NoCount("the answer has hundreds of digits; check that it counts") from None
 
+    def read_rows(self, query: dict[str, Any]) -> Rows:
+        """The rows of a completed query about a table; those that were not released left out."""
+        if query.get("error"):
+            raise Refused(self.words(str(query["error"])))
+        try:
+            return [list(row["row"]) for row in query["rows"] if row.get("released") is not False]
+        except (AttributeError, KeyError, TypeError):
+            raise NoCount("the answer is no table; check that it counts") from None
+
 
 class _Connection:
     """One connection, kept open."""
@@ -122,13 +136,20 @@ class _Connection:
         self._target = target
 
     def ask(self, statement: str) -> float | None:
+        return self._target.read(self._completed(statement))
+
+    def rows(self, statement: str) -> Rows:
+        return self._target.read_rows(self._completed(statement))
+
+    def _completed(self, statement: str) -> dict[str, Any]:
+        """The query, once it is answered or refused."""
         end, pause = monotonic() + self._target.limits.seconds, FIRST_PAUSE
         query = {"statement": statement, "data_source_name": self._target.data_source}
         # A server that answers at once saves a request; one that does not know the word ignores it.
         posted = self._call("POST", f"/api/queries?wait={WAIT_SECONDS}", end, {"query": query})
         answered = posted.get("query")
         if isinstance(answered, dict) and answered.get("completed"):
-            return self._target.read(answered)
+            return answered
         query_id = posted.get("query_id")
         if not isinstance(query_id, str) or not QUERY_ID.fullmatch(query_id):
             raise TargetError(
@@ -141,7 +162,7 @@ class _Connection:
             if not isinstance(status, dict):
                 raise TargetError(f"{self._target}: no query in the answer; check the address")
             if status.get("completed"):
-                return self._target.read(status)
+                return status
             if monotonic() + pause > end:
                 raise self._target.limits.overdue()
             sleep(pause)

@@ -175,6 +175,19 @@ class RoundedToBase:
 
 
 @dataclass(frozen=True)
+class Exactly:
+    """Counts as they are."""
+
+    @property
+    def rules(self) -> Rules:
+        """Nothing is done to a count."""
+        return Rules(Shape.EXACT, sticky=True)
+
+    def release(self, counts: NDArray[np.float64], seed: np.random.SeedSequence) -> Answers:
+        return Answers.to_all(counts)
+
+
+@dataclass(frozen=True)
 class TwoSubsets:
     """A system that only counts subsets: a sign query costs it two answers, q - q^c.
 

@@ -1,23 +1,25 @@
 """A query as the SQL that is sent, built from its parameters for every system that takes SQL."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
-from countleak.attack.queries.ids import are_integers
-from countleak.attack.queries.tables import Statement, statements_of
+from countleak.attack.queries.ids import Id, are_integers, id_list
+from countleak.attack.queries.tables import Statement, Tables, statements_of
 from countleak.attack.secrets import Number, Secret
-from countleak.attack.transcript import Answers
+from countleak.attack.transcript import LARGEST, Answers
 from countleak.audit.targets.pool import Question
 from countleak.diffix.sql.statement import snap
-from countleak.errors import InputError
-from countleak.foreign import clean
+from countleak.errors import InputError, NoCount
+from countleak.foreign import clean, first_line
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -48,11 +50,64 @@ SYSTEMS = {system.name: system for system in (DIFFIX, PLAIN)}
 
 
 @dataclass(frozen=True)
+class CountSql:
+    """A statement of one's own that counts, like ``SELECT noisy_count('{table}', '{condition}')``.
+
+    ``{condition}`` stands for the condition in SQL, ``{table}`` for the table's name. Within a text
+    in quotes both are escaped as such a text needs it, and the table's name stands unquoted.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if "{condition}" not in self.text:
+            raise InputError(
+                "the statement has no place for the condition; write {condition} there, like "
+                "SELECT noisy_count('{table}', '{condition}')"
+            )
+
+    def filled(self, table: "exp.Expr", condition: str, dialect: str) -> str:
+        """The statement about a table and a condition."""
+        from sqlglot import exp
+
+        texts = {
+            "table": (table.sql(dialect=dialect, identify=True), table.sql(dialect=dialect)),
+            "condition": (condition, condition),
+        }
+        parts, within = [], False
+        for part in re.split(r"('|\{table\}|\{condition\})", self.text):
+            within ^= part == "'"
+            if part[1:-1] not in texts or not part.startswith("{"):
+                parts.append(part)
+                continue
+            plain, quoted = texts[part[1:-1]]
+            escaped = exp.Literal.string(quoted).sql(dialect=dialect)[1:-1]
+            parts.append(escaped if within else plain)
+        return "".join(parts)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A question for whoever reads no SQL: the whole of it, and what it is made of.
+
+    ``where`` is its condition in SQL, ``members`` are the ids that it is about, among those asked
+    about, and ``held`` is what must hold of a member to be counted, also in SQL; None: all count.
+    """
+
+    sql: str
+    where: str
+    members: list[Id]
+    held: str | None
+
+
+@dataclass(frozen=True)
 class SqlQuestions:
     """Questions about a table's people in SQL: counts of a secret, or sums of a number.
 
-    ``key`` are the id columns. People are counted within the range of ids that are asked about;
-    where a system snaps ranges, others in the snapped range are counted too, so attack them all.
+    ``key`` are the id columns, ``dialect`` is what sqlglot calls the system's SQL; a ``template``
+    asks a function or view of the system's own instead of counting rows. People are counted within
+    the range of ids that are asked about; where a system snaps ranges, others in the snapped range
+    are counted too, so attack them all.
     """
 
     table: str
@@ -60,6 +115,7 @@ class SqlQuestions:
     secret: Secret | None = None
     system: System = DIFFIX
     dialect: str = "postgres"
+    template: CountSql | None = None
 
     def __post_init__(self) -> None:
         if not self.table or not self.key or not all(self.key):
@@ -71,16 +127,30 @@ class SqlQuestions:
         what = "people" if self.secret is None else str(self.secret)
         return f"{what} of {self.table} by {', '.join(self.key)}"
 
-    def asked(self, queries: Queries, positions: NDArray[np.int64]) -> list[Question]:
-        """The questions at some positions."""
-        names = () if self.secret is None else self.secret.names
-        questions = []
+    def asked(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Question[str]]:
+        """The questions at some positions, each made when it is wanted; a table is one."""
+        if isinstance(queries.family, Tables):
+            for table, text in self.by_tables(queries, positions):
+                about = " by ".join(["table", *map(str, table.groupings)])
+                read = partial(self.counted, table)
+                yield Question(int(table.positions[0]), about, text, read)
+            return
         for position in positions.tolist():
-            value, row = divmod(position, len(queries))
-            about = f" about {clean(names[value])}" if names else ""
             text = self.statement(queries, position)
-            questions.append(Question(position, f"query {row}{about}", text))
-        return questions
+            yield Question(position, self.name(queries, position), text)
+
+    def asked_in_parts(
+        self, queries: Queries, positions: NDArray[np.int64]
+    ) -> Iterator[Question[Parts]]:
+        """The same for whoever reads no SQL."""
+        for position in positions.tolist():
+            yield Question(position, self.name(queries, position), self.parts_of(queries, position))
+
+    def name(self, queries: Queries, position: int) -> str:
+        """What to call the question at a position."""
+        value, row = divmod(position, len(queries))
+        names = () if self.secret is None else self.secret.names
+        return f"query {row}" + (f" about {clean(names[value])}" if names else "")
 
     def by_tables(
         self, queries: Queries, positions: NDArray[np.int64]
@@ -107,10 +177,16 @@ class SqlQuestions:
         """
         missing = np.nan if self.system.hides else 0.0
         values = dict.fromkeys(table.positions.tolist(), missing)
-        for *shown, count in rows:
-            position = table.at(shown)
-            if position is not None and count is not None:
-                values[position] = float(count)
+        for row in rows:
+            if len(row) != len(table.groupings) + 1:
+                raise NoCount(f"a row of {len(row)} values; check that it counts")
+            *shown, value = row
+            if (position := table.at(shown)) is None:
+                continue
+            count = self.count_of(value)
+            if count is not None and not abs(count) < LARGEST:
+                raise NoCount(f"the answer is {count:g}, no count of people")
+            values[position] = np.nan if count is None else count
         counts = np.array(list(values.values()))
         return Answers(np.array(list(values)), counts, ~np.isnan(counts))
 
@@ -121,16 +197,53 @@ class SqlQuestions:
 
     def statement(self, queries: Queries, position: int) -> str:
         """The SQL of the question at a position."""
+        from countleak.audit.targets.dialects import select
+
+        where = self._where(queries, position)
+        if self.template is not None:
+            return self.template.filled(self._table, self._in_sql(where), self.dialect)
+        return self._in_sql(select(self._aggregate, self._table, where, self.dialect))
+
+    def parts_of(self, queries: Queries, position: int) -> Parts:
+        """The question at a position in parts."""
+        value, row = divmod(position, len(queries))
+        held = None if self.secret is None else self.secret.conditions[value]
+        return Parts(
+            self.statement(queries, position),
+            self._in_sql(self._where(queries, position)),
+            id_list(queries.ids[queries.matrix[row] == 1]),
+            None if held is None else self._in_sql(held.expression()),
+        )
+
+    def count_of(self, value: object) -> float | None:
+        """The count that a driver returns as a Python value; None where it says: suppressed."""
+        if value is None and isinstance(self.secret, Number):
+            # The sum over nobody: a database has none, a system that suppresses hides it.
+            return 0.0 if self.system.suppressed_as is None else None
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            shown = "NULL" if value is None else first_line(repr(value)[:100])
+            raise NoCount(f"the answer {shown} is no count; check that it counts")
+        try:
+            count = float(value)
+        except OverflowError:
+            raise NoCount("the answer has hundreds of digits; check that it counts") from None
+        return None if count == self.system.suppressed_as else count
+
+    def _where(self, queries: Queries, position: int) -> "exp.Expr":
         from sqlglot import exp
 
+        from countleak.audit.targets.dialects import spelled
+
         value, row = divmod(position, len(queries))
-        conditions = [queries.predicate(row, self.key)]
+        conditions = [spelled(queries.predicate(row, self.key), self.dialect)]
         if (condition := self._condition(value)) is not None:
             conditions.append(condition)
         if not queries.family.explicit and len(self.key) == 1 and are_integers(queries.ids):
             conditions.append(self._range(queries))
-        select = exp.select(self._aggregate.copy()).from_(self._table.copy()).where(*conditions)
-        return select.sql(dialect=self.dialect, identify=True)
+        return exp.and_(*conditions, copy=False)
+
+    def _in_sql(self, expression: "exp.Expr") -> str:
+        return expression.sql(dialect=self.dialect, identify=True)
 
     @cached_property
     def _table(self) -> "exp.Expr":

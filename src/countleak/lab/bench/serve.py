@@ -59,7 +59,7 @@ def measure(queries: int, connections: Sequence[int], progress: Progress) -> lis
         plain = stack.enter_context(_plain_server(bank))
         diffix = Diffix(bank, secret, RELEASE, SALT)
         over_wire = PostgresTarget(served.postgres, questions)
-        systems: list[tuple[str, Callable[[], Connection], Sequence[int]]] = [
+        systems: list[tuple[str, Callable[[], Connection[str]], Sequence[int]]] = [
             ("Diffix in process", lambda: _InProcess(diffix), (1,)),
             ("Diffix over PostgreSQL's protocol", over_wire.connect, ()),
             ("Diffix over REST", RestTarget(served.rest, DATABASE, questions).connect, ()),
@@ -88,7 +88,7 @@ class _InProcess:
 
 
 def _throughput(
-    name: str, connect: Callable[[], Connection], count: int, statements: Sequence[str]
+    name: str, connect: Callable[[], Connection[str]], count: int, statements: Sequence[str]
 ) -> Throughput:
     connections = [connect() for _ in range(count)]
 

@@ -1,0 +1,75 @@
+"""What is written otherwise in some dialects of SQL, beyond what sqlglot knows."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+# SQLAlchemy's names of databases, where sqlglot has others.
+DIALECTS = {
+    "postgresql": "postgres",
+    "mariadb": "mysql",
+    "mssql": "tsql",
+    "cockroachdb": "postgres",
+    "awsathena": "athena",
+}
+# Databases that count distinct tuples by COUNT(DISTINCT a, b), or take several columns there.
+COUNTS_COLUMNS = ("mysql", "spark", "databricks", "hive")
+COUNTS_TUPLES = ("postgres", "duckdb", "clickhouse", "snowflake")
+# Those that know no list of tuples: of SQLite's own kind, and none.
+LISTS_VALUES, LISTS_NONE = ("sqlite",), ("tsql", "fabric")
+# Oracle takes no longer list.
+LONGEST_LIST = {"oracle": 1000}
+
+
+def dialect_of(name: str) -> str:
+    """What sqlglot calls the SQL of a database that SQLAlchemy knows by a name."""
+    from sqlglot.dialects import Dialect
+
+    dialect = DIALECTS.get(name, name)
+    # What sqlglot does not know is asked in plain SQL.
+    return dialect if dialect in Dialect.classes else ""
+
+
+def select(aggregate: exp.Expr, table: exp.Expr, where: exp.Expr, dialect: str) -> exp.Select:
+    """The statement that counts or sums where a condition holds."""
+    counted = aggregate.find(exp.Tuple)
+    if counted is None or dialect in COUNTS_TUPLES:
+        return exp.select(aggregate.copy()).from_(table.copy()).where(where, copy=False)
+    columns = [column.copy() for column in counted.expressions]
+    if dialect in COUNTS_COLUMNS:
+        count = exp.Count(this=exp.Distinct(expressions=columns))
+        return exp.select(count).from_(table.copy()).where(where, copy=False)
+    people = exp.select(*columns).distinct().from_(table.copy()).where(where, copy=False)
+    return exp.select(exp.Count(this=exp.Star())).from_(people.subquery("people"))
+
+
+def spelled(predicate: exp.Expr, dialect: str) -> exp.Expr:
+    """A predicate as a dialect takes its lists of ids."""
+    if not isinstance(predicate, exp.In):
+        return predicate
+    members, left = predicate.expressions, predicate.this
+    if isinstance(left, exp.Tuple) and dialect in LISTS_VALUES:
+        values = exp.Values(expressions=members)
+        return exp.In(this=left, query=exp.Subquery(this=values))
+    if isinstance(left, exp.Tuple) and dialect in LISTS_NONE:
+        return _any([_equal(left.expressions, member.expressions) for member in members])
+    longest = LONGEST_LIST.get(dialect, len(members))
+    if len(members) <= longest:
+        return predicate
+    parts = [members[at : at + longest] for at in range(0, len(members), longest)]
+    return _any([exp.In(this=left.copy(), expressions=part) for part in parts])
+
+
+def _equal(columns: Sequence[exp.Expr], values: Sequence[exp.Expr]) -> exp.Expr:
+    pairs = zip(columns, values, strict=True)
+    equal = [exp.EQ(this=column.copy(), expression=value) for column, value in pairs]
+    return exp.paren(exp.and_(*equal, copy=False), copy=False)
+
+
+def _any(conditions: Sequence[exp.Expr]) -> exp.Expr:
+    """One of the conditions, halved again and again: servers limit how deep SQL may go."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    either = exp.Or(this=_any(conditions[:middle]), expression=_any(conditions[middle:]))
+    return exp.paren(either, copy=False)

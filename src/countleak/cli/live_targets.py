@@ -1,0 +1,134 @@
+"""Words that name a system to ask: an address, a file of a database, a function, a command."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from countleak.audit.people import People
+from countleak.audit.targets.callables import CallableTarget
+from countleak.audit.targets.command import SCHEME, CommandTarget
+from countleak.audit.targets.database import DatabaseTarget
+from countleak.audit.targets.embedded import READERS, DuckTarget
+from countleak.audit.targets.postgres import PostgresTarget
+from countleak.audit.targets.rest import RestTarget
+from countleak.audit.targets.sql import CountSql, SqlQuestions
+from countleak.errors import InputError
+from countleak.foreign import clean, first_line
+
+if TYPE_CHECKING:
+    from countleak.attack.secrets import Secret
+    from countleak.cli.target_options import Live, TargetWord
+
+LiveTarget = (
+    PostgresTarget | RestTarget | DatabaseTarget | DuckTarget | CallableTarget | CommandTarget
+)
+DUCKDB = "duckdb:///"
+# Where the table is not named yet.
+UNNAMED = "?"
+MOST_SHOWN = 10
+KINDS = {"i": "integer", "u": "integer", "f": "number", "b": "boolean", "U": "text"}
+
+
+def live_target(
+    word: "TargetWord", live: "Live", people: People, secret: "Secret | None", dry_run: bool
+) -> LiveTarget:
+    """The system that a word names, which may be asked; a command is started unless it is dry."""
+    template = None if live.count_sql is None else CountSql(live.count_sql)
+    table = live.table or _own_table(word, people)
+    questions = SqlQuestions(
+        table or UNNAMED, people.key, secret, live.system_at(word), template=template
+    )
+    if table is None and word.kind in ("postgresql", "http"):
+        raise InputError("name the table that is asked about with --table")
+    target = _target(word, live, questions, people)
+    if not target.is_local and not (live.authorised_by or "").strip():
+        raise InputError(
+            f"{target} is not this machine; ask only systems you may audit, and say who allows "
+            "it with --authorised-by NAME"
+        )
+    if table is None:
+        assert isinstance(target, DatabaseTarget | DuckTarget)
+        tables = [f"{name} ({', '.join(columns)})" for name, columns in target.tables().items()]
+        more = ", ..." if len(tables) > MOST_SHOWN else ""
+        there = clean(", ".join(tables[:MOST_SHOWN])) or "none"
+        raise InputError(f"name the table that is asked about with --table; there is {there}{more}")
+    if isinstance(target, CommandTarget) and not dry_run:
+        target.start()
+    return target
+
+
+def _own_table(word: "TargetWord", people: People) -> str | None:
+    """The table that is asked about where none is named: a file's own, or that of the people."""
+    path = Path(word.text.removeprefix(DUCKDB))
+    if word.kind == "duckdb" and path.suffix in READERS:
+        return path.stem
+    return people.table if word.kind in ("callable", "command") else None
+
+
+def _target(
+    word: "TargetWord", live: "Live", questions: SqlQuestions, people: People
+) -> LiveTarget:
+    text, limits = word.text, live.limits
+    if word.kind == "postgresql":
+        return PostgresTarget(text, questions, limits)
+    if word.kind == "http":
+        if live.data_source is None:
+            raise InputError("name the data source that is asked with --data-source")
+        return RestTarget(text, live.data_source, questions, live.token, limits)
+    if word.kind == "database":
+        return DatabaseTarget(text, questions, limits)
+    if word.kind == "duckdb":
+        if not text.startswith(DUCKDB) or text == DUCKDB:
+            raise InputError("name the file to ask, like duckdb:///loans.duckdb")
+        return DuckTarget(text.removeprefix(DUCKDB), questions, limits)
+    if word.kind == "callable":
+        return CallableTarget(load_function(text), questions, limits, text)
+    return CommandTarget(text.removeprefix(SCHEME), questions, limits, _kinds(people))
+
+
+def load_function(word: str) -> Callable[..., Any]:
+    """The function that `module:function` names, the module being one of the current folder."""
+    module, _, name = word.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        loaded = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise InputError(
+                f"{clean(module)}.py needs the module {clean(str(error.name))}"
+            ) from None
+        raise InputError(
+            f"there is no module {clean(module)!r} in this folder; write module:function, and the "
+            "module's name without its ending"
+        ) from None
+    except Exception as error:
+        words = first_line(f"{type(error).__name__}: {error}")
+        raise InputError(f"{clean(module)}.py cannot be imported ({words})") from None
+    function = getattr(loaded, name, None)
+    if not callable(function):
+        # What is no function may be a part of a password; it is not shown.
+        own = [
+            each
+            for each, value in vars(loaded).items()
+            if callable(value) and getattr(value, "__module__", None) == module
+        ]
+        raise InputError(
+            f"{clean(module)}.py has no function of that name; it has {', '.join(own) or 'none'}"
+        )
+    return function  # type: ignore[no-any-return]
+
+
+def _kinds(people: People) -> dict[str, str]:
+    """What each column of the people holds, by name."""
+    return {name: _kind(values) for name, values in people.all_columns.items()}
+
+
+def _kind(values: "np.ndarray[Any, Any]") -> str:
+    present = [value for value in values.tolist() if value is not None]
+    return KINDS.get(np.array(present).dtype.kind, "text")
