@@ -1,6 +1,6 @@
 """Pools of questions by the name of their family, for people of whom some columns are known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from countleak.attack.queries.ids import are_integers
 from countleak.attack.queries.ranges import fits_ranges, range_queries
 from countleak.attack.queries.signs import random_signs
 from countleak.attack.queries.subsets import random_subsets
-from countleak.attack.queries.tables import table_queries, tables_of
+from countleak.attack.queries.tables import TABLE, table_queries, tables_of
+from countleak.attack.transcript import Transcript
 from countleak.audit.people import People
 from countleak.errors import InputError
 
@@ -111,11 +112,12 @@ def _tables(people: People, count: int, rng: np.random.Generator, known: Known) 
     return table_queries(people.ids, columns, tables)
 
 
-def statements(queries: Queries, positions: Sequence[int] | None = None) -> int:
-    """How many statements it takes to ask the questions; all cells of a table come in one."""
+def statements(asked: Queries | Transcript) -> int:
+    """How many statements it takes, or took, to ask; all cells of a table come in one."""
+    if isinstance(asked, Transcript):
+        queries, about = asked.queries, asked.about
+    else:
+        queries, about = asked, np.zeros(len(asked), np.int64)
     if queries.family.name != "tables":
-        return len(queries) if positions is None else len(positions)
-    rows = np.arange(len(queries)) if positions is None else np.array(positions, dtype=np.int64)
-    about, row = np.divmod(rows, len(queries))
-    tables = queries.parameters["table"][row]
-    return len(np.unique(np.column_stack([about, tables]), axis=0)) if rows.size else 0
+        return len(queries)
+    return len(np.unique(np.column_stack([about, queries.parameters[TABLE]]), axis=0))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.queries.ids import are_integers, id_array, id_list
+from countleak.attack.queries.ids import are_integers, id_array, id_list, positions_of
 from countleak.attack.secrets import Bit, Category, Clause, Number, Secret, parse_secret
 from countleak.audit.tables import ids_of, read_parquet, read_table, typed, with_gaps
 from countleak.errors import InputError, MissingExtra, ShapeError
@@ -162,6 +162,18 @@ class People:
             seen = ", ".join(str(v) for v in np.unique(values[present])[:6])
             raise InputError(f"{bit} holds for nobody; {bit.column} takes {seen} ...")
         return bits
+
+    def among(self, ids: NDArray[Any]) -> "People":
+        """The people with these ids, which must all be there, in order."""
+        places = positions_of(ids, self.ids)
+        if (places < 0).any():
+            stranger = id_list(ids)[int(np.flatnonzero(places < 0)[0])]
+            raise InputError(
+                f"{int((places < 0).sum())} of {ids.size} people asked about are not among those "
+                f"whose truth is known (id {stranger}); check both"
+            )
+        columns = {name: values[places] for name, values in self.columns.items()}
+        return replace(self, ids=self.ids[places], columns=columns)
 
     def between(self, low: int, high: int) -> "People":
         """The people whose ids lie in [low, high]."""

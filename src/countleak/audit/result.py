@@ -111,17 +111,22 @@ def contradiction(guess: Guess) -> str | None:
     )
 
 
+def _advantage(share: float, baseline: float) -> float:
+    return (share - baseline) / (1 - baseline)
+
+
 @dataclass(frozen=True, eq=False)
 class AuditResult:
     """An audit of the people ``audited``: its steps, the last of which counts, and its score.
 
-    ``score`` is missing where the truth is not known.
+    ``score`` and ``truth`` (n,), what everyone has, are missing where the truth is not known.
     """
 
     audited: People
     secret: Secret
     steps: tuple[Step, ...]
     score: Score | None
+    truth: NDArray[Any] | None = None
 
     @property
     def transcript(self) -> Transcript:
@@ -149,6 +154,25 @@ class AuditResult:
         return None if self.score is None else self.score.advantage
 
     @property
+    def advantage_interval(self) -> tuple[float, float] | None:
+        """Where the advantage lies, with 95% probability; missing as it is."""
+        interval = None if self.score is None else self.score.interval()
+        if interval is None or self.advantage is None:
+            return None
+        assert self.score is not None
+        low, high = (_advantage(share, self.score.baseline) for share in interval)
+        return low, high
+
+    @property
+    def least_expected(self) -> float | None:
+        """The advantage to expect at least by the decoder's own probabilities, model in doubt."""
+        between, guess = self.guess.expected_interval, self.guess
+        if between is None or guess.intervals is not None or not guess.claimed.all():
+            return None
+        commonest = np.unique(guess.values, return_counts=True)[1].max() / guess.values.size
+        return None if commonest == 1 else _advantage(between[0], float(commonest))
+
+    @property
     def forced_share(self) -> float:
         """The share of people whose value is proven or implied, whatever the truth."""
         return float(self.guess.forced.mean())
@@ -156,25 +180,31 @@ class AuditResult:
     def verdict_in_words(self, allowed: float) -> str:
         """Whether more leaks than is ``allowed``, and what was compared; raises as that does."""
         verdict = "FAILED" if self.leaks_more_than(allowed) else "passed"
-        leaked = f"the advantage over guessing is {percent(self.advantage or 0.0)}"
-        if self.score is None:
+        if self.score is not None:
+            assert self.advantage is not None and self.advantage_interval is not None
+            low, high = (percent(end) for end in self.advantage_interval)
+            leaked = f"the advantage over guessing is {percent(self.advantage)} ({low} to {high})"
+        elif self.forced_share > allowed:
             how = "proven" if self.guess.proven.any() else "implied"
             leaked = f"the values of {percent(self.forced_share)} of the people are {how}"
+        else:
+            least = percent(self.least_expected or 0.0)
+            leaked = f"by its own probabilities the advantage over guessing is {least} or more"
         return f"{verdict}: {leaked}; {percent(allowed)} is allowed"
 
     def leaks_more_than(self, allowed: float) -> bool:
-        """Whether the advantage over guessing is larger than ``allowed``.
+        """Whether the advantage over guessing may be larger than ``allowed``, by its interval.
 
-        Without the truth, whether the values of more people than that share are proven or implied:
-        whoever knows those and guesses the rest has that advantage if they are like the rest. It
-        is never False then, for what is not implied may leak all the same.
+        Without the truth, whether the values of more people than that share are proven or implied,
+        or the decoder's own probabilities promise more at the least. It is never False then, for
+        what is not implied may leak all the same.
 
         Raises NoResult where that cannot be told: without claims, where all are alike, or
         where the attack should have succeeded by its own probabilities but did not. Then its
         model does not fit the answers, or the people are not the system's, and nothing is shown.
         """
         if self.score is None:
-            if self.forced_share > allowed:
+            if self.forced_share > allowed or (self.least_expected or 0.0) > allowed:
                 return True
             raise NoResult(
                 f"the truth is not known here, and the values of {percent(self.forced_share)} of "
@@ -189,7 +219,8 @@ class AuditResult:
                 "everyone has the same value, so there is no advantage over guessing to measure; "
                 "audit another secret"
             )
-        if self.advantage > allowed:
+        assert self.advantage_interval is not None
+        if self.advantage_interval[1] > allowed:
             return True
         if self.confidence is not None and self.confidence > interval[1] + DOUBT:
             right = percent(self.score.right / self.score.claims)
@@ -214,7 +245,8 @@ class AuditResult:
 
     def _true_bits(self) -> NDArray[np.float64]:
         """The truth as bits: everyone's, or for each value of the secret in turn who has it."""
-        truth, names = self.audited.truth(self.secret), self.transcript.names
+        truth = self.audited.truth(self.secret) if self.truth is None else self.truth
+        names = self.transcript.names
         held = [truth == name for name in names] if names else [truth]
         return np.concatenate(held).astype(np.float64)
 

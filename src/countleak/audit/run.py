@@ -99,6 +99,7 @@ def audit(
     keeping: Keeping | None = None,
     rules: "Rules | None" = None,
     decoder: "Decoder | None" = None,
+    truth: "People | None" = None,
     progress: Progress = silent,
 ) -> "AuditResult":
     """Ask a target about people, decode its answers, and compare with the truth where it is known.
@@ -107,7 +108,7 @@ def audit(
     ``target`` that is a mechanism, such as ``Gaussian(4.0)``, is simulated over them. ``queries``
     are the questions, or how many; ``progress`` hears how many of how many are answered. ``rules``
     are what is stated of the system: only from those is anything proven. The ``decoder`` is the
-    secret's own unless given.
+    secret's own unless given. The ``truth`` is read for scoring only: these people, unless given.
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.queries.ids import id_list
@@ -121,8 +122,9 @@ def audit(
         if id is None:
             raise InputError("name the column that tells people apart, like id='client_id'")
         people = people_of(people, id)
-    named = people.named(secret)
-    truth = people.truth(named) if people.knows(named) else None
+    known = people if truth is None else truth.among(people.ids)
+    named = known.named(secret)
+    held = known.truth(named) if known.knows(named) else None
     if not isinstance(target, Target) and not hasattr(target, "release"):
         raise InputError(
             f"a target answers queries, or is a mechanism such as Gaussian(4.0); {target!r} is "
@@ -147,7 +149,8 @@ def audit(
         from countleak.attack.guess_file import write_guess
 
         write_guess(keeping.folder / "guess.jsonl", guess, named)
-    return AuditResult(people, named, steps, None if truth is None else score(guess, truth))
+    found = None if held is None else score(guess, held)
+    return AuditResult(people, named, steps, found, held)
 
 
 def _check_counted(target: "Target", secret: "Secret") -> None:

@@ -1,25 +1,23 @@
 """`countleak audit`: plan, ask, solve and score in one go, and say whether too much leaks."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from countleak.attack.decoders import TIME_LIMIT
 from countleak.attack.decoders.auto import decoder_for
-from countleak.attack.design import Goal, Information, Variance
-from countleak.attack.queries import Queries
-from countleak.attack.queries.digits import fits_digits
 from countleak.attack.rules import Rules
-from countleak.attack.secrets import Bit, Secret
-from countleak.audit.people import People
+from countleak.attack.secrets import Bit
+from countleak.audit.families import statements
 from countleak.audit.result import AuditResult, contradiction
 from countleak.audit.run import Asking, Keeping
 from countleak.audit.run import audit as run_audit
 from countleak.audit.targets.simulated import Simulated, TwoSubsets
 from countleak.cli import console, options
-from countleak.cli.option_rules import ABSENT, GIVEN, Needs, check_given, needs
+from countleak.cli.option_rules import ABSENT, Needs, check_given, needs
+from countleak.cli.questions import Probed, Questions
 from countleak.cli.rule_options import RULE_OPTIONS, RULES_BY_SECRET, StatedRules
 from countleak.cli.target_options import (
     IN_PROCESS,
@@ -44,79 +42,6 @@ BY_SECRET: Needs = {
     "--time-limit": {"the secret": ("a bit",)},
     "--state-rules": {"the secret": ("a bit", "a category")},
 }
-
-
-@needs(
-    {
-        "--primes": {"--family": options.DIGITS},
-        "--until": {"--adaptive": GIVEN},
-        "--first": {"--adaptive": GIVEN},
-        "--batch": {"--adaptive": GIVEN},
-        "--goal": {"--adaptive": GIVEN},
-    }
-)
-@dataclass(frozen=True)
-class Questions:
-    """Which questions an audit asks, how many, and in what order."""
-
-    family: Annotated[
-        Literal["digits", "subsets"] | None,
-        typer.Option(
-            help="Family of the queries (default: digits where the system snaps ranges and ids "
-            "are whole numbers, as Diffix was attacked, else subsets)."
-        ),
-    ] = None
-    primes: Annotated[
-        int, typer.Option(help="digits: choose from those of so many primes, 140 each.", min=1)
-    ] = 25
-    pool: Annotated[
-        int | None, typer.Option(help="Choose from so many queries (subsets: 1000).", min=1)
-    ] = None
-    queries: Annotated[
-        int | None, typer.Option("--queries", "-m", help="Ask at most so many.", min=1)
-    ] = None
-    adaptive: Annotated[
-        bool,
-        typer.Option(
-            "--adaptive", help="Choose every batch by the answers so far, and stop early."
-        ),
-    ] = False
-    until: Annotated[
-        float, typer.Option(help="adaptive: stop once this share is expected to be right.")
-    ] = 0.99
-    first: Annotated[int, typer.Option(help="adaptive: queries in the first batch.", min=1)] = 100
-    batch: Annotated[int, typer.Option(help="adaptive: queries in each later batch.", min=1)] = 50
-    goal: Annotated[
-        Literal["information", "variance", "random"] | None,
-        typer.Option(
-            help="adaptive: what a question should gain (default: information for conditions, "
-            "random for values)."
-        ),
-    ] = None
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be asked; send nothing.")
-    ] = False
-
-    def plan(self, people: People, word: TargetWord, live: Live, seed: int) -> Queries:
-        """The pool of queries to ask from."""
-        snaps = not word.is_live or live.system_at(word).snaps
-        family = self.family or ("digits" if snaps and fits_digits(people.ids) else "subsets")
-        size = self.pool
-        if family == "subsets" and size is None and self.queries is not None:
-            size = max(self.queries, 1000) if self.adaptive else self.queries
-        return options.Family(family, self.primes).queries(people, size, seed)
-
-    def asking(self, secret: Secret, seed: int) -> Asking:
-        """How the pool is asked about a secret."""
-        if not self.adaptive:
-            return Asking(self.queries, seed=seed)
-        goals: dict[str, Goal | None] = {
-            "information": Information(),
-            "variance": Variance(),
-            "random": None,
-        }
-        goal = goals[self.goal or ("information" if isinstance(secret, Bit) else "random")]
-        return Asking(self.queries, self.until, self.first, self.batch, goal, seed)
 
 
 @needs({option: {"--state-rules": ABSENT} for option in RULE_OPTIONS})
@@ -147,17 +72,26 @@ def audit(
     ],
     secret: options.Secret,
     who: options.Who,
+    known: options.KnownColumns,
     questions: Questions,
     simulation: Simulation,
     release: Release,
     live: Live,
     stated: StatedRules,
     decoding: Decoding,
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            help="Who has what, read for scoring only: a file like that of --people, or generated "
+            "people (default: the people, where they have the secret's column)."
+        ),
+    ] = None,
     fail_above: Annotated[
         float | None,
         typer.Option(
-            help="Exit with 1 if the advantage over guessing is larger than this share (0 to 1), "
-            "or, without the truth, the share of people whose value is proven or implied."
+            help="Exit with 1 if the advantage over guessing may be larger than this share (0 to "
+            "1), by its interval; or, without the truth, if more people's values are proven or "
+            "implied, or surely so many are guessed right."
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -170,19 +104,21 @@ def audit(
     if fail_above is not None and not 0 <= fail_above <= 1:
         raise InputError(f"--fail-above is {fail_above:g}; choose a share from 0 to 1")
     people = who.read(target.people)
-    named = people.named(secret)
-    bare = not people.knows(named)
+    answers = people if truth is None else options.people_from(truth, who.id_column, None)
+    named = answers.named(secret)
+    bare = not answers.knows(named)
     if bare and fail_above is not None and not isinstance(named, Bit):
         raise InputError(
             f"--fail-above compares with the truth, but the people have no column "
-            f"{named.column!r}; leave it out, or add the column"
+            f"{named.column!r}; leave it out, add the column, or name a file with --truth"
         )
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
-    plan = questions.plan(people, target, live, seed)
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
+    probed = questions.probed(target, people, systems, known.columns, folder, seed)
+    plan = questions.plan(people, target, systems, known.columns, probed, seed)
     opened = systems.open(target, people, named, plan, seed)
     rules = decoding.rules(stated, opened)
-    asking = questions.asking(named, seed)
+    asking = questions.asking(plan, probed, named, seed)
     count = len(plan) * len(named.conditions)
     if target.is_live or questions.dry_run:
         show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
@@ -200,6 +136,7 @@ def audit(
             queries=plan,
             asking=asking,
             keeping=Keeping(folder, opened.about, live.authorised_by),
+            truth=answers,
             decoder=decoder_for(
                 named, seed, rules, time_limit=decoding.time_limit, progress=decoded
             ),
@@ -207,11 +144,11 @@ def audit(
         )
     _require_claims(result, target)
     if not json:
-        _tell(result, asking, opened.about, folder)
+        _tell(result, asking, opened.about, folder, probed)
         warn_of_suppression(opened, result.transcript)
     failed = fail_above is not None and result.leaks_more_than(fail_above)
     if json:
-        console.print_json(_record(result, opened.about, folder, failed))
+        console.print_json(_record(result, opened.about, folder, failed, probed))
     elif fail_above is not None:
         console.say(result.verdict_in_words(fail_above))
     if failed:
@@ -239,13 +176,21 @@ def _require_claims(result: AuditResult, target: TargetWord) -> None:
         )
 
 
-def _record(result: AuditResult, about: str, folder: Path, failed: bool) -> dict[str, Any]:
+def _record(
+    result: AuditResult, about: str, folder: Path, failed: bool, probed: Probed | None
+) -> dict[str, Any]:
     basis = result.guess.basis
     return {
         "folder": str(folder),
         "system": about,
         "secret": str(result.secret),
-        "queries": len(result.transcript),
+        "family": result.transcript.queries.family.name,
+        "queries": statements(result.transcript) + (probed.asked if probed else 0),
+        "probe": None if probed is None else asdict(probed),
+        "answers": len(result.transcript),
+        "accuracy": None,
+        "interval": None,
+        "baseline": None,
         "confidence": result.confidence,
         "proven": int(result.guess.proven.sum()),
         "implied": int(result.guess.implied.sum()),
@@ -264,7 +209,11 @@ def _record(result: AuditResult, about: str, folder: Path, failed: bool) -> dict
     }
 
 
-def _tell(result: AuditResult, asking: Asking, about: str, folder: Path) -> None:
+def _tell(
+    result: AuditResult, asking: Asking, about: str, folder: Path, probed: Probed | None
+) -> None:
+    if probed is not None:
+        console.say(str(probed))
     console.say(f"Asked: {about}")
     console.say(str(result))
     if result.steps[-1].reached and asking.until is not None:
