@@ -8,6 +8,8 @@ import pytest
 from countleak.attack.guess_file import read_guess
 from countleak.audit.people import People
 from countleak.cli import audit as verb
+from countleak.diffix.server.background import serve_columns
+from tests.diffix.conftest import salt_number
 from tests.diffix.databases.test_postgres import load
 from tests.diffix.server.conftest import make_server, running, served_bank
 
@@ -124,7 +126,7 @@ def served(bank):
 def test_an_audit_of_a_live_system_with_and_without_the_truth(run, served, bank, tmp_path):
     address = f"postgresql://analyst@127.0.0.1:{served.port}/bank"
     words = ("audit", address, "--table", "loans", "--system", "diffix", "--between", 2000, 2999)
-    words += ("--secret", "status = 'C'", "--primes", 1, "-m", 40)
+    words += ("--secret", "status = 'C'", "--family", "digits", "--primes", 1, "-m", 40)
     scored = run(*words, "--people", "bank:7", "--json")
     assert scored.json["queries"] == 40
     assert scored.json["baseline"] == pytest.approx(40 / 66)
@@ -396,3 +398,57 @@ def test_a_dry_run_shows_the_questions_and_leaves_nothing(run, tmp_path):
     assert shown.json["sent"] == 0
     assert 'SELECT COUNT(DISTINCT "client_id") FROM "loans"' in shown.err
     assert not list(tmp_path.iterdir())
+
+
+def test_an_audit_asks_what_a_probe_proposes_and_counts_it(run, served, tmp_path):
+    address = f"postgresql://analyst@127.0.0.1:{served.port}/bank"
+    words = ("audit", address, "--table", "loans", "--system", "diffix", "--people", "bank:7")
+    words += ("--between", 2000, 2999, "--secret", "status = 'C'", "-m", 150)
+    first = run(*words, "--json")
+    assert first.json["family"] == "digits"
+    assert first.json["probe"]["asked"] > 30
+    assert first.json["queries"] == 150
+    assert first.json["answers"] == 150 - first.json["probe"]["asked"]
+    # Run again, it neither probes nor asks anything, and says the same.
+    again = run(*words, "--json")
+    assert again.json == first.json
+    few = run(*words[:-1], 20, "--folder", "few")
+    assert few.code == 2
+    assert "the probe alone sent" in few.err
+
+
+def test_tables_are_found_and_give_most_secrets_away_over_the_wire(run, bank, tmp_path):
+    with serve_columns(bank.all_columns, "client_id", tmp_path, salt_number(3), "tables") as at:
+        words = ("audit", at.postgres, "--table", "loans", "--system", "diffix")
+        words += ("--people", "bank:7", "--known", "amount,duration", "--secret", "status = 'C'")
+        found = run(*words, "--json", "--fail-above", 0.5)
+    assert found.code == 1
+    assert found.json["family"] == "tables"
+    assert found.json["queries"] < 600
+    assert found.json["accuracy"] >= 0.9
+    assert found.json["interval"][0] > found.json["baseline"] + 0.2
+
+
+def test_the_truth_may_be_elsewhere_and_is_read_for_scoring_only(run, bank, tmp_path):
+    bank.write_csv(tmp_path / "all.csv")
+    ids = "\n".join(str(i) for i in bank.between(2000, 2999).ids)
+    (tmp_path / "ids.csv").write_text(f"client_id\n{ids}\n")
+    words = ("audit", "diffix", "--people", "bank:7", "--between", 2000, 2999, "-m", 200)
+    words += ("--secret", "status = 'C'", "--json")
+    own = run(*words)
+    other = run(*words, "--truth", "all.csv", "--folder", "other", "--salt-file", "salt")
+    assert other.json["accuracy"] == own.json["accuracy"]
+    bank.between(2500, 2600).write_csv(tmp_path / "few.csv")
+    strangers = run(*words, "--truth", "few.csv", "--folder", "few")
+    assert strangers.code == 2
+    assert "are not among those whose truth is known" in strangers.err
+
+
+def test_an_audit_fails_by_its_interval_not_by_its_point(run):
+    noisy = (*SMALL, "--sigma", 60, "-m", 200, "--json")
+    found = run(*noisy).json
+    allowed = found["advantage"] + 0.02
+    judged = run(*noisy, "--fail-above", allowed)
+    assert judged.code == 1
+    text = run(*noisy[:-1], "--fail-above", allowed)
+    assert "FAILED: the advantage over guessing is" in text.out

@@ -11,6 +11,7 @@ from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit
 from countleak.audit.families import statements
+from countleak.audit.people import People
 from countleak.audit.result import AuditResult, contradiction
 from countleak.audit.run import Asking, Keeping
 from countleak.audit.run import audit as run_audit
@@ -55,13 +56,46 @@ class Decoding:
     ] = False
     time_limit: options.TimeLimit = TIME_LIMIT
 
-    def rules(self, stated: StatedRules, opened: Opened) -> Rules:
+    def rules(self, stated: Rules, opened: Opened) -> Rules:
         """What is stated of the system: by the options, or by itself where it is simulated."""
         if not self.state_rules:
-            return stated.rules()
+            return stated
         assert isinstance(opened.target, Simulated)
         assert not isinstance(opened.target.mechanism, TwoSubsets)
         return opened.target.mechanism.rules
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What an audit is compared with, and how much may leak."""
+
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            help="Who has what, read for scoring only: a file like that of --people, or generated "
+            "people (default: the people, where they have the secret's column)."
+        ),
+    ] = None
+    fail_above: Annotated[
+        float | None,
+        typer.Option(
+            help="Exit with 1 if the advantage over guessing may be larger than this share (0 to "
+            "1), by its interval; or, without the truth, if more people's values are proven or "
+            "implied, or surely so many are guessed right."
+        ),
+    ] = None
+
+    def checked(self) -> float | None:
+        """How much may leak."""
+        if self.fail_above is not None and not 0 <= self.fail_above <= 1:
+            raise InputError(f"--fail-above is {self.fail_above:g}; choose a share from 0 to 1")
+        return self.fail_above
+
+    def known(self, people: People, id_column: str | None) -> People:
+        """Those whose truth is known: the people themselves, unless a file says."""
+        if self.truth is None:
+            return people
+        return options.people_from(self.truth, id_column, None)
 
 
 @needs({**target_needs("TARGET"), "--state-rules": {"TARGET": IN_PROCESS}})
@@ -72,28 +106,13 @@ def audit(
     ],
     secret: options.Secret,
     who: options.Who,
-    known: options.KnownColumns,
     questions: Questions,
     simulation: Simulation,
     release: Release,
     live: Live,
     stated: StatedRules,
     decoding: Decoding,
-    truth: Annotated[
-        str | None,
-        typer.Option(
-            help="Who has what, read for scoring only: a file like that of --people, or generated "
-            "people (default: the people, where they have the secret's column)."
-        ),
-    ] = None,
-    fail_above: Annotated[
-        float | None,
-        typer.Option(
-            help="Exit with 1 if the advantage over guessing may be larger than this share (0 to "
-            "1), by its interval; or, without the truth, if more people's values are proven or "
-            "implied, or surely so many are guessed right."
-        ),
-    ] = None,
+    judging: Judging,
     seed: options.Seed = 0,
     folder: Annotated[
         Path, typer.Option(help="Where the files go; an audit there is resumed.")
@@ -101,10 +120,9 @@ def audit(
     json: options.Json = False,
 ) -> None:
     """Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed."""
-    if fail_above is not None and not 0 <= fail_above <= 1:
-        raise InputError(f"--fail-above is {fail_above:g}; choose a share from 0 to 1")
+    fail_above, rules = judging.checked(), stated.rules()
     people = who.read(target.people)
-    answers = people if truth is None else options.people_from(truth, who.id_column, None)
+    answers = judging.known(people, who.id_column)
     named = answers.named(secret)
     bare = not answers.knows(named)
     if bare and fail_above is not None and not isinstance(named, Bit):
@@ -114,10 +132,11 @@ def audit(
         )
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
-    probed = questions.probed(target, people, systems, known.columns, folder, seed)
-    plan = questions.plan(people, target, systems, known.columns, probed, seed)
+    probed = questions.probed(target, people, systems, folder, seed)
+    snaps = not target.is_live or live.system_at(target).snaps
+    plan = questions.plan(people, probed, snaps, seed)
     opened = systems.open(target, people, named, plan, seed)
-    rules = decoding.rules(stated, opened)
+    rules = decoding.rules(rules, opened)
     asking = questions.asking(plan, probed, named, seed)
     count = len(plan) * len(named.conditions)
     if target.is_live or questions.dry_run:

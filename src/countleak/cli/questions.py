@@ -76,7 +76,7 @@ class Probed:
     }
 )
 @dataclass(frozen=True)
-class Questions:
+class Questions(options.KnownColumns):
     """Which questions an audit asks, how many, and in what order."""
 
     family: Annotated[
@@ -121,9 +121,8 @@ class Questions:
     ] = False
 
     def probed(
-        self, word: TargetWord, people: People, systems: Systems, known: tuple[str, ...],
-        folder: Path, seed: int,
-    ) -> Probed | None:  # fmt: skip
+        self, word: TargetWord, people: People, systems: Systems, folder: Path, seed: int
+    ) -> Probed | None:
         """What a probe proposes, now or before; nothing where a family is named, or none asked."""
         if self.family is not None or not (word.is_live or word.kind == "diffix"):
             return None
@@ -136,23 +135,19 @@ class Questions:
             return before
         opened.keep_salt()
         with console.progress("probing") as progress:
-            findings = probe(opened.target, people, known, seed=seed, progress=progress)
+            findings = probe(opened.target, people, self.columns, seed=seed, progress=progress)
         found = Probed.of(findings, opened.about)
         found.write(folder / PROBE)
         return found
 
-    def plan(
-        self, people: People, word: TargetWord, systems: Systems, known: tuple[str, ...],
-        probed: Probed | None, seed: int,
-    ) -> Queries:  # fmt: skip
-        """The pool of queries to ask from."""
+    def plan(self, people: People, probed: Probed | None, snaps: bool, seed: int) -> Queries:
+        """The pool of queries to ask from; of a system that snaps ranges, digits by default."""
         family: str
         if self.family is not None:
             family = self.family
         elif probed is not None:
             family = probed.family
         else:
-            snaps = not word.is_live or systems.live.system_at(word).snaps
             family = "digits" if snaps and fits_digits(people.ids) else "subsets"
         most = self._left(probed)
         if family == "digits":
@@ -163,9 +158,9 @@ class Questions:
         if size is None and most is not None:
             size = max(most, 1000) if self.adaptive else most
         about = (
-            Known(known)
+            Known(self.columns)
             if probed is None
-            else replace(Known(known), functions=probed.functions, smallest=probed.smallest)
+            else replace(Known(self.columns), functions=probed.functions, smallest=probed.smallest)
         )
         return family_queries(family, people, size, np.random.default_rng([seed, 1]), about)
 

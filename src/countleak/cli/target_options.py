@@ -17,7 +17,7 @@ from countleak.attack.transcript import Transcript
 from countleak.audit.people import People
 from countleak.audit.targets import Target
 from countleak.audit.targets.command import SCHEME
-from countleak.audit.targets.pool import RequestLimits
+from countleak.audit.targets.limits import RequestLimits
 from countleak.audit.targets.retries import RETRIES, Retries
 from countleak.audit.targets.simulated import (
     Gaussian,

@@ -14,7 +14,7 @@ from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.secrets import Bit
 from countleak.attack.transcript import Journal, read_transcript
 from countleak.audit.run import ask_into
-from countleak.audit.targets.pool import RequestLimits
+from countleak.audit.targets.limits import RequestLimits
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.retries import Retries

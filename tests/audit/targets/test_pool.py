@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from countleak.attack.transcript import Answers
+from countleak.audit.targets.limits import Pace, RequestLimits
 from countleak.audit.targets.no_counts import NO_COUNTS
-from countleak.audit.targets.pool import Pace, Question, RequestLimits, ask_all
+from countleak.audit.targets.pool import Question, ask_all
 from countleak.errors import InputError, NoCount, TargetError
 
 ASKED = [Question(position, f"query {position}", f"{position}") for position in range(300)]

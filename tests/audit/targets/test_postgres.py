@@ -10,7 +10,7 @@ from countleak.attack.transcript import Answers, Journal
 from countleak.audit.run import ask, ask_into, reconstruct
 from countleak.audit.scores import score
 from countleak.audit.targets.diffix import Diffix
-from countleak.audit.targets.pool import RequestLimits
+from countleak.audit.targets.limits import RequestLimits
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.retries import Retries
 from countleak.audit.targets.sql import DIFFIX, PLAIN, SqlQuestions

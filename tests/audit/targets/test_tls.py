@@ -8,7 +8,7 @@ from countleak.attack.secrets import Bit
 from countleak.audit.run import ask
 from countleak.audit.targets import libpq
 from countleak.audit.targets.diffix import Diffix
-from countleak.audit.targets.pool import RequestLimits
+from countleak.audit.targets.limits import RequestLimits
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.sql import SqlQuestions

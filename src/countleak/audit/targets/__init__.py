@@ -33,7 +33,7 @@ __getattr__, __dir__ = lazy_names(
         "DuckTarget": f"{__name__}.embedded",
         "FrameTarget": f"{__name__}.frames",
         "PostgresTarget": f"{__name__}.postgres",
-        "RequestLimits": f"{__name__}.pool",
+        "RequestLimits": f"{__name__}.limits",
         "RestTarget": f"{__name__}.rest",
         "Simulated": f"{__name__}.simulated",
         "SqlQuestions": f"{__name__}.sql",

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.transcript import LARGEST, Answers
-from countleak.audit.targets.pool import Pace, Question, RequestLimits, ask_all
+from countleak.audit.targets.limits import Pace, RequestLimits
+from countleak.audit.targets.pool import Question, ask_all
 from countleak.audit.targets.sql import Parts, SqlQuestions
 from countleak.errors import CountleakError, InputError, NoCount, TargetError
 from countleak.foreign import clean, first_line

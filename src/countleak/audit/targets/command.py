@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from countleak.attack.queries import Queries
 from countleak.attack.secrets import Number
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.pool import Connection, RequestLimits, ask_all
+from countleak.audit.targets.limits import RequestLimits
+from countleak.audit.targets.pool import Connection, ask_all
 from countleak.audit.targets.program import Program, ProgramError, Silent
 from countleak.audit.targets.sql import Parts, SqlQuestions
 from countleak.errors import KEPT, InputError, NoCount, Refused, TargetError

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.pool import MOST_ROWS, Connection, RequestLimits, Rows, ask_all
+from countleak.audit.targets.limits import RequestLimits
+from countleak.audit.targets.pool import MOST_ROWS, Connection, Rows, ask_all
 from countleak.audit.targets.sql import SqlQuestions
 from countleak.errors import InputError, NoCount, TargetError, Transient
 from countleak.files import Name

@@ -14,7 +14,8 @@ from countleak.addresses import PostgresAddress
 from countleak.attack.queries import Queries
 from countleak.attack.secrets import Number
 from countleak.attack.transcript import Answers
-from countleak.audit.targets.pool import Connection, RequestLimits, Rows, ask_all
+from countleak.audit.targets.limits import RequestLimits
+from countleak.audit.targets.pool import Connection, Rows, ask_all
 from countleak.audit.targets.sql import SqlQuestions
 from countleak.errors import KEPT, MissingExtra, NoCount, Refused, TargetError, Transient
 from countleak.foreign import first_line

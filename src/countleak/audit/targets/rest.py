@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from countleak.attack.queries import Queries
 from countleak.attack.transcript import Answers
 from countleak.audit.targets.http import Busy, HttpError, HttpSession, Lost, Overdue
-from countleak.audit.targets.pool import Connection, RequestLimits, Rows, ask_all
+from countleak.audit.targets.limits import RequestLimits
+from countleak.audit.targets.pool import Connection, Rows, ask_all
 from countleak.audit.targets.postgres import is_loopback
 from countleak.audit.targets.sql import SqlQuestions
 from countleak.errors import InputError, NoCount, Refused, TargetError, Transient
