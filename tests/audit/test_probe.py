@@ -3,6 +3,7 @@ import pytest
 
 import countleak as cl
 from countleak.attack.queries.tables import table_queries
+from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.families import Known, families_for, family_queries, statements
 from countleak.audit.people import People
 from countleak.audit.probe import Findings, Tried, probe
@@ -98,7 +99,7 @@ def test_cells_of_a_table_are_one_statement(bank):
     assert statements(queries) == 2
     assert statements(queries.take(np.array([0]))) == 1
     # About several values each table is asked for once per value.
-    answers = cl.Answers(np.array([0, 1, len(queries)]), np.zeros(3), np.ones(3, np.bool_))
-    assert statements(cl.Transcript.of(queries, answers, ("A", "B"))) == 2
+    answers = Answers(np.array([0, 1, len(queries)]), np.zeros(3), np.ones(3, np.bool_))
+    assert statements(Transcript.of(queries, answers, ("A", "B"))) == 2
     digits = cl.digit_queries(bank.ids, primes=1)
     assert statements(digits) == 140

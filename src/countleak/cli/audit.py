@@ -10,6 +10,7 @@ from countleak.attack.decoders import TIME_LIMIT
 from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit
+from countleak.audit.control import control
 from countleak.audit.families import statements
 from countleak.audit.people import People
 from countleak.audit.result import AuditResult, contradiction
@@ -85,6 +86,15 @@ class Judging:
         ),
     ] = None
 
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control",
+            help="Attack a twin with shuffled secrets too, and say what is left of the risk beyond "
+            "luck.",
+        ),
+    ] = False
+
     def checked(self) -> float | None:
         """How much may leak."""
         if self.fail_above is not None and not 0 <= self.fail_above <= 1:
@@ -130,6 +140,8 @@ def audit(
             f"--fail-above compares with the truth, but the people have no column "
             f"{named.column!r}; leave it out, add the column, or name a file with --truth"
         )
+    if bare and judging.control:
+        raise InputError("--control compares with the truth; name a file of it with --truth")
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
     probed = questions.probed(target, people, systems, folder, seed)
@@ -148,6 +160,7 @@ def audit(
         return
     opened.keep_salt()
     with console.stages("asking", "decoding") as (asked, decoded):
+        decoder = decoder_for(named, seed, rules, time_limit=decoding.time_limit, progress=decoded)
         result = run_audit(
             people,
             secret=named,
@@ -156,18 +169,23 @@ def audit(
             asking=asking,
             keeping=Keeping(folder, opened.about, live.authorised_by),
             truth=answers,
-            decoder=decoder_for(
-                named, seed, rules, time_limit=decoding.time_limit, progress=decoded
-            ),
+            decoder=decoder,
             progress=asked,
         )
     _require_claims(result, target)
+    twin = None
+    if judging.control:
+        with console.waiting("attacking a twin"):
+            twin = control(result, decoder, seed)
     if not json:
         _tell(result, asking, opened.about, folder, probed)
+        if twin is not None:
+            console.say(str(twin))
         warn_of_suppression(opened, result.transcript)
     failed = fail_above is not None and result.leaks_more_than(fail_above)
     if json:
-        console.print_json(_record(result, opened.about, folder, failed, probed))
+        record = _record(result, opened.about, folder, failed, probed)
+        console.print_json(record if twin is None else {**record, "control": twin.record()})
     elif fail_above is not None:
         console.say(result.verdict_in_words(fail_above))
     if failed:
