@@ -51,9 +51,9 @@ SHOWN, LONGEST_SHOWN = 3, 400
 TARGET_HELP = (
     "Who answers: a live system at postgresql://..., http://..., https://..., or the URL of any "
     "database that SQLAlchemy knows (sqlite:///clinic.db, mysql+pymysql://...); a file as "
-    "duckdb:///loans.duckdb (or .csv, .parquet); a program as `cmd:python engine.py`; a function as "
-    "`module:function`; `diffix`, rebuilt over the people; `simulated` (see --mechanism); or a CSV "
-    "or Parquet file, simulated over its people."
+    "duckdb:///loans.duckdb (or .csv, .parquet); a program as `cmd:python engine.py`; a function "
+    "as `module:function`; `diffix`, rebuilt over the people; `simulated` (see --mechanism); or a "
+    "CSV or Parquet file, simulated over its people."
 )
 
 
@@ -341,11 +341,9 @@ class Systems:
 
         target = live_target(word, self.live, people, secret, self.dry_run)
         own = target.questions.template
-        by = "" if own is None else f", by {clean(own.text)}"
-        about = (
-            f"{target}, counting {target.questions.about}{by}, as {target.questions.system.name}"
-        )
-        return Opened(target, about)
+        about = target.questions.about + ("" if own is None else f", by {clean(own.text)}")
+        system = target.questions.system.name
+        return Opened(target, f"{target}, counting {about}, as {system}")
 
 
 def over_diffix(
