@@ -60,9 +60,8 @@ def test_none_is_suppressed_and_refusals_are_passed_on():
     def hides_several(conditions, members):
         return [hides(*each) for each in zip(conditions, members, strict=True)]
 
-    assert np.array_equal(
-        ask(QUERIES, CallableTarget(hides_several, QUESTIONS)).released, found.released
-    )
+    again = ask(QUERIES, CallableTarget(hides_several, QUESTIONS))
+    assert np.array_equal(again.released, found.released)
     calls = []
 
     def spends(condition):

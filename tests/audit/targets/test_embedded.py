@@ -21,9 +21,8 @@ def files(tmp_path):
     rows = [f"{k:03}x;{'ABC'[k % 3]};{k if k % 4 else ''}" for k in range(40)]
     (tmp_path / "loans.csv").write_text("\n".join(["Key;status;amount", *rows]) + "\n")
     with duckdb.connect(tmp_path / "bank.duckdb") as bank:
-        bank.execute(
-            f"CREATE SCHEMA office; CREATE TABLE office.loans AS FROM '{tmp_path}/loans.csv'"
-        )
+        bank.execute("CREATE SCHEMA office")
+        bank.execute(f"CREATE TABLE office.loans AS FROM '{tmp_path}/loans.csv'")
         bank.execute(f"COPY office.loans TO '{tmp_path}/loans.parquet'")
     return tmp_path
 
