@@ -13,8 +13,10 @@ from tests.audit.targets.test_command import PROGRAM
 SECRET = ("--secret", "status = 'C'")
 ENGINE = """
 import csv
+from pathlib import Path
 
-ROWS = {int(row["client_id"]): row for row in csv.DictReader(open("people.csv"))}
+LINES = Path("people.csv").read_text().splitlines()
+ROWS = {int(row["client_id"]): row for row in csv.DictReader(LINES)}
 
 def count(condition, members):
     return sum(ROWS[member]["status"] == "C" for member in members)

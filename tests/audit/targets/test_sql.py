@@ -262,7 +262,7 @@ def test_a_template_is_filled_and_escaped_where_it_is_quoted():
         for at in range(5):
             found = duck.connection.execute(questions.statement(queries, at)).fetchall()
             assert found == [(exact[at],)]
-    with pytest.raises(InputError, match="write {condition} there"):
+    with pytest.raises(InputError, match=r"write \{condition\} there"):
         CountSql("SELECT noisy_count('{table}')")
 
 
