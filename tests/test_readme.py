@@ -31,6 +31,7 @@ PAGES = (
     "docs/commands.md",
     "docs/decoders.md",
     "docs/diffix.md",
+    "docs/protocol.md",
     "docs/secrets.md",
 )
 # Pages with a server on these ports, which are replaced by free ones.

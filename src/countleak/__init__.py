@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Uniform,
     )
     from countleak.audit.targets.diffix import Diffix
+    from countleak.audit.targets.frames import FrameTarget
     from countleak.audit.targets.postgres import PostgresTarget
     from countleak.audit.targets.rest import RestTarget
     from countleak.audit.run import Asking, ask, reconstruct
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from countleak.attack.guess import Guess
     from countleak.audit.scores import Score, score
     from countleak.audit.result import AuditResult
-    from countleak.errors import CountleakError
+    from countleak.errors import CountleakError, Refused
 
 __version__ = "0.2.0"
 
@@ -69,13 +70,13 @@ __all__ = [
     "Bit", "Category", "Number",
     "Queries", "digit_queries", "random_subsets", "table_queries", "read_queries", "write_queries",
     "Target", "Simulated", "SimulatedDiffix", "Gaussian", "Laplace", "Uniform", "RoundedToBase",
-    "Diffix", "PostgresTarget", "RestTarget",
+    "Diffix", "FrameTarget", "PostgresTarget", "RestTarget",
     "Transcript", "ask", "read_transcript",
     "Noise", "Rules", "Shape", "diagnose",
     "AutoDecoder", "Guess", "reconstruct",
     "Score", "score",
     "Asking", "AuditResult", "audit",
-    "CountleakError",
+    "CountleakError", "Refused",
 ]
 # fmt: on
 
@@ -104,6 +105,7 @@ __getattr__, __dir__ = lazy_names(
         "Uniform": "countleak.audit.targets.simulated",
         "RoundedToBase": "countleak.audit.targets.simulated",
         "Diffix": "countleak.audit.targets.diffix",
+        "FrameTarget": "countleak.audit.targets.frames",
         "PostgresTarget": "countleak.audit.targets.postgres",
         "RestTarget": "countleak.audit.targets.rest",
         "Transcript": "countleak.attack.transcript",
@@ -122,6 +124,7 @@ __getattr__, __dir__ = lazy_names(
         "audit": "countleak.audit.run",
         "AuditResult": "countleak.audit.result",
         "CountleakError": "countleak.errors",
+        "Refused": "countleak.errors",
         # One level down, by the short name of each module.
         "secrets": "countleak.attack.secrets",
         "queries": "countleak.attack.queries",

@@ -169,7 +169,7 @@ CLOSED = ("--target", "postgresql://127.0.0.1:1/x")
         ((*CLOSED,), "name the table that is asked about with --table"),
         ((*CLOSED, "--table", "t"), "onnection refused"),
         ((*CLOSED, "--table", "t", "--database", "y"), "it needs --target diffix"),
-        (("--target", "mysql://me:hush@h/x"), "there is no target"),
+        (("--target", "mysql://me:hush@h/x"), "needs an optional part"),
         (("--dry-run",), "--dry-run does not apply to --target simulated"),
     ],
     ids=str,

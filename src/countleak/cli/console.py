@@ -143,12 +143,20 @@ def stages(*names: str) -> Iterator[list[Progress]]:
         return
     from rich import progress as parts
     from rich.console import Console
+    from rich.text import Text
+
+    class _Rate(parts.ProgressColumn):
+        """How many are done per second, of late."""
+
+        def render(self, task: parts.Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:.3g}/s")
 
     with parts.Progress(
         parts.TextColumn("{task.description}"),
         parts.BarColumn(),
         parts.MofNCompleteColumn(),
-        parts.TimeRemainingColumn(),
+        _Rate(),
+        parts.TimeRemainingColumn(elapsed_when_finished=True),
         console=Console(stderr=True),
         transient=True,
     ) as bars:

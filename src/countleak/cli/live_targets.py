@@ -99,10 +99,9 @@ def load_function(word: str) -> Callable[..., Any]:
     try:
         loaded = import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or not module.startswith(error.name):
-            raise InputError(
-                f"{clean(module)}.py needs the module {clean(str(error.name))}"
-            ) from None
+        wanted = error.name or ""
+        if not wanted or not module.startswith(wanted):
+            raise InputError(f"{clean(module)}.py needs the module {clean(wanted)!r}") from None
         raise InputError(
             f"there is no module {clean(module)!r} in this folder; write module:function, and the "
             "module's name without its ending"

@@ -349,11 +349,9 @@ class Systems:
 
         target = live_target(word, self.live, people, secret, self.dry_run)
         own = target.questions.template
-        by = "" if own is None else f", by {clean(own.text)}"
-        about = (
-            f"{target}, counting {target.questions.about}{by}, as {target.questions.system.name}"
-        )
-        return Opened(target, about)
+        about = target.questions.about + ("" if own is None else f", by {clean(own.text)}")
+        system = target.questions.system.name
+        return Opened(target, f"{target}, counting {about}, as {system}")
 
 
 def over_diffix(

@@ -15,9 +15,10 @@ from countleak.attack.transcript import Answers
 from countleak.audit.people import People, generated_bank
 from countleak.audit.run import ask
 from countleak.audit.targets.diffix import Diffix
+from countleak.audit.targets.pool import RequestLimits, ask_all
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.simulated import RoundedToBase, Simulated
-from countleak.audit.targets.sql import DIFFIX, PLAIN, SqlQuestions
+from countleak.audit.targets.sql import DIFFIX, PLAIN, CountSql, SqlQuestions
 from countleak.errors import InputError
 from tests.diffix.databases.test_postgres import url
 
@@ -241,3 +242,47 @@ def test_a_rounded_simulation_is_near_the_database():
     duck = Duck(people, SECRET)
     rounded = ask(queries, Simulated(people, SECRET, RoundedToBase(5))).values
     assert np.abs(rounded - [duck.count(queries, at) for at in range(20)]).max() <= 2.5
+
+
+def test_a_template_is_filled_and_escaped_where_it_is_quoted():
+    people = generated_bank(7).between(2000, 2500)
+    duck = Duck(people, SECRET)
+    duck.connection.execute(
+        "CREATE MACRO noisy_count(source, condition) AS TABLE "
+        "SELECT * FROM query('SELECT count(*) FROM ' || source || ' WHERE ' || condition)"
+    )
+    secret = Bit("status <> 'it''s'")
+    queries = random_subsets(people.ids, 5, np.random.default_rng(0))
+    exact = queries.dot(people.holds(secret))
+    for text in (
+        "FROM noisy_count('{table}', '{condition}')",
+        "SELECT count(*) FROM {table} WHERE {condition} AND '''' <> '{table}'",
+    ):
+        questions = SqlQuestions("loans", people.key, secret, PLAIN, "duckdb", CountSql(text))
+        for at in range(5):
+            found = duck.connection.execute(questions.statement(queries, at)).fetchall()
+            assert found == [(exact[at],)]
+    with pytest.raises(InputError, match=r"write \{condition\} there"):
+        CountSql("SELECT noisy_count('{table}')")
+
+
+def test_statements_are_made_as_they_are_wanted(monkeypatch):
+    queries = random_subsets(np.arange(50), 300, np.random.default_rng(0))
+    questions = SqlQuestions("loans", ("id",), SECRET, PLAIN)
+    made = []
+    whole = SqlQuestions.statement
+    monkeypatch.setattr(
+        SqlQuestions, "statement", lambda *given: made.append(given[2]) or whole(*given)
+    )
+
+    class Five:
+        def ask(self, statement):
+            return 5.0
+
+        def close(self):
+            pass
+
+    asked = ask_all(Five, questions.asked(queries, np.arange(300)), RequestLimits(2))
+    next(asked)
+    assert len(made) <= 6
+    asked.close()

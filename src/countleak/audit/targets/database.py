@@ -95,12 +95,31 @@ class DatabaseTarget:
             connection = self._engine.connect()
             for statement in _settings(connection, self.limits.seconds):
                 connection.exec_driver_sql(statement)
+            if self._is_file:
+                self._check_columns(connection)
         except (SQLAlchemyError, OSError, RuntimeError, ValueError) as error:
             if connection is not None:
                 connection.invalidate()
                 connection.close()
+            if isinstance(error, InputError):
+                raise
             raise self.fault(error, "check the address and that the database runs") from None
         return _Connection(connection, self)
+
+    def _check_columns(self, connection: "Alchemy") -> None:
+        """Raise where a column is not there, which SQLite would take for a text."""
+        asked = self.questions
+        rows = connection.exec_driver_sql(
+            "SELECT name FROM pragma_table_info(?)", (asked.table.rpartition(".")[2],)
+        )
+        names = [str(name) for (name,) in rows.fetchall()]
+        wanted = (*asked.key, *(asked.secret.columns if asked.secret is not None else ()))
+        for name in wanted if names and asked.template is None else ():
+            if name.lower() not in map(str.lower, names):
+                raise InputError(
+                    f"{self}: {asked.table} has no column {name!r}; the columns are "
+                    f"{clean(', '.join(names))}"
+                )
 
     def tables(self) -> dict[str, tuple[str, ...]]:
         """The columns of each table and view, by name."""

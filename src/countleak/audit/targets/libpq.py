@@ -34,7 +34,7 @@ _ERRORS = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)
 # that took too long or stood in another's way, a connection that broke.
 FOR_NOW = ("57P01", "57P02", "57P03", "57P05", "53300", "57014", "40001", "40P01", "55P03", "08")
 # At login libpq tells no state, so what a server says against it is known by its words.
-REJECTED = "FATAL:"
+REJECTED = re.compile(r"failed: \S+:  ")
 AWAY = re.compile("the database system is|too many (clients|connections)|terminating connection")
 
 
@@ -56,7 +56,7 @@ class SessionError(Exception):
         if self.state is not None:
             return self.state.startswith(FOR_NOW)
         words = str(self)
-        return self.lost and (REJECTED not in words or AWAY.search(words) is not None)
+        return self.lost and (not REJECTED.search(words) or bool(AWAY.search(words)))
 
 
 class Misbehaved(SessionError):

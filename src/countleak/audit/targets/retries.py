@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from time import monotonic
 
-from countleak.errors import InputError, Transient
+from countleak.errors import KEPT, InputError, Transient
 
 log = logging.getLogger(__name__)
 # Seconds before the second try; each later pause is twice as long, up to the longest.
@@ -45,7 +45,10 @@ class Trouble:
         if self._failures > self._retries.tries or passed + pause > self._retries.seconds:
             if self._failures == 1:
                 raise error
-            raise Transient(f"{error.what} (tried {self._failures} times)", error.advice) from None
+            advice = error.advice
+            if self._retries is not AT_FIRST and KEPT not in advice:
+                advice = f"{advice}; {KEPT}"
+            raise Transient(f"{error.what} (tried {self._failures} times)", advice) from None
         if self._failures == 1 and self._retries is not AT_FIRST:
             log.info("%s; trying again", error.what)
         return pause
