@@ -5,8 +5,10 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 import countleak as cl
-from countleak.diffix.databases.postgres import connect
+from countleak.diffix.databases.postgres import PADDED, connect
 from countleak.diffix.engine import Engine
+from countleak.diffix.sql.render import Hash
+from countleak.diffix.sql.statement import Column, Kind
 from countleak.errors import InputError, Refused, TargetError
 from tests.diffix.conftest import salt_number
 from tests.diffix.grammar import generated_statements
@@ -88,6 +90,21 @@ def test_several_rows_a_user_are_answered_alike(postgres, visits):
         other = Engine(database, visits.release, visits.salt)
         for text in texts:
             assert other.ask(text) == visits.ask(text), text
+
+
+def test_few_rows_are_as_many_to_hash_as_none(loans, bank):
+    """Decoys fill up the rows that match, and nobody's; they count for nothing."""
+    user = Column("client_id", Kind.WHOLE)
+    dialect = loans.dialect(salt_number(0))
+    for count in (0, 1, 5, PADDED - 1, PADDED, 40):
+        ids = ", ".join(map(str, [-1, *bank.ids[:count]]))
+        where = f'"client_id" IN ({ids}) OR "client_id" IS NULL'
+        source = dialect.matching(loans.table, [user], [Hash(user, "user")], where)
+        (row,) = loans.rows(
+            f"SELECT count(*), count({dialect.counted('client_id')}), "
+            f'count(CASE WHEN "user hash of client_id" <> 0 THEN 1 END) FROM {source}'
+        )
+        assert row == (max(count + 1, PADDED), count, count)
 
 
 def test_the_server_only_reads_and_not_for_ever(loans, postgres):

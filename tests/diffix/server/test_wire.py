@@ -55,9 +55,7 @@ def wait_until_one_waits(holder, server):
 
 def wait_for_line(server, text):
     """Wait until the log holds a line; the thread of the server writes it."""
-    wait_until(
-        lambda: any(text in line for line in server.lines), server, f"no line with {text!r}"
-    )
+    wait_until(lambda: any(text in line for line in server.lines), server, f"no line with {text!r}")
 
 
 def test_a_query_is_cancelled(server, postgres_loans):

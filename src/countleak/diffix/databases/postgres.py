@@ -19,22 +19,51 @@ if TYPE_CHECKING:
     import psycopg
 
 SECONDS = 30
+# What a row counts: all bits are set, but of decoys none.
+MASK = '"mask of decoys"'
+# So few rows or fewer cost the same: as many as a threshold suppresses, and nobody's.
+PADDED = 13
 
 
 @dataclass(frozen=True)
 class PostgresDialect:
-    """Columns are cleaned, and hashes computed, over the matching rows, as the question comes."""
+    """Columns are cleaned, and hashes computed, over the matching rows, as the question comes.
+
+    A hash takes so long that whoever measures time could tell how few rows match; so other rows of
+    the table, as decoys with a mask of 0, are hashed and computed with where rows are missing.
+    """
 
     salt: Salt
 
+    apart = f", {MASK}"
+
     def source(self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash]) -> str:
-        selected = [f"{_clean(column)} AS {quote(column.name)}" for column in columns]
-        selected += [f"{self._hashed(table, h)} AS {quote(h.name)}" for h in hashes]
-        user = _clean(Column(table.user, table.columns[table.user]))
+        needed = dict.fromkeys([_user(table), *columns, *(of.column for of in hashes)])
+        selected = [f"{_clean(column)} AS {quote(column.name)}" for column in needed]
         return (
-            f"(SELECT {', '.join(selected)} FROM {quote(table.name)} WHERE {user} IS NOT NULL "
+            f"(SELECT {', '.join(selected)} FROM {quote(table.name)} "
+            f"WHERE {_clean(_user(table))} IS NOT NULL "
             f"UNION ALL SELECT {', '.join(['NULL'] * len(selected))}) AS t"
         )
+
+    def matching(
+        self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash], where: str
+    ) -> str:
+        source, user = self.source(table, columns, hashes), quote(table.user)
+        missing = f"greatest({PADDED} - (SELECT count(*) FROM m), 0)"
+        hashed = [f"{self._hashed(table, of)} & {MASK} AS {quote(of.name)}" for of in hashes]
+        decoys = f"SELECT *, 0 FROM {source} WHERE {user} IS NOT NULL LIMIT {missing}"
+        return (
+            f"(WITH m AS MATERIALIZED (SELECT * FROM {source} WHERE {where}) "
+            f"SELECT {', '.join(['*', *hashed])} FROM "
+            f"(SELECT *, CAST(-1 AS bigint) AS {MASK} FROM m UNION ALL ({decoys})) AS p) AS t"
+        )
+
+    def counted(self, expression: str) -> str:
+        return f"CASE WHEN {MASK} <> 0 THEN {expression} END"
+
+    def weighed(self, expression: str) -> str:
+        return f"({expression}) * -{MASK}"
 
     def largest(self, expression: str, count: int) -> str:
         return f"(array_agg({expression} ORDER BY {expression} DESC NULLS LAST))[1:{count}]"
@@ -64,12 +93,17 @@ def _clean(column: Column) -> str:
     )
 
 
+def _user(table: Table) -> Column:
+    return Column(table.user, table.columns[table.user])
+
+
 def _canonical(column: Column) -> str:
-    """The one spelling of a value, as ``salt.canonical``."""
+    """The one spelling of a value that was read, as ``salt.canonical``."""
+    name = quote(column.name)
     if column.kind in (Kind.NUMBER, Kind.DATE):
-        bits = f"CAST('x' || encode(float8send({_clean(column)}), 'hex') AS bit(64))"
+        bits = f"CAST('x' || encode(float8send({name}), 'hex') AS bit(64))"
         return f"CAST({bits} AS text)"
-    return f"CAST({_clean(column)} AS text)"
+    return f"CAST({name} AS text)"
 
 
 class Postgres:

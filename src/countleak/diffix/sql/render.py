@@ -63,6 +63,29 @@ class Dialect(Protocol):
         """
         ...
 
+    @property
+    def apart(self) -> str:
+        """What more rows are grouped by, after a comma, where decoys are among them."""
+        ...
+
+    def matching(
+        self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash], where: str
+    ) -> str:
+        """The source where a condition holds, for FROM.
+
+        Where the work on a row could be measured, decoys fill up what few rows there are. They are
+        computed with like all others, and ``counted`` and ``weighed`` make them count for nothing.
+        """
+        ...
+
+    def counted(self, expression: str) -> str:
+        """The expression, NULL for decoys."""
+        ...
+
+    def weighed(self, expression: str) -> str:
+        """The number, 0 for decoys."""
+        ...
+
     def largest(self, expression: str, count: int) -> str:
         """An array of the ``count`` largest values of a group, descending."""
         ...
