@@ -84,6 +84,11 @@ def test_several_rows_a_user_are_answered_alike(postgres, visits):
         "SELECT place, count(*), sum(weight), count(DISTINCT cost) FROM visits GROUP BY place",
         "SELECT cost, count(*), avg(weight) FROM visits WHERE place <> 'east' GROUP BY cost",
         "SELECT count(*) FROM visits WHERE weight BETWEEN 60 AND 80 AND place LIKE '%o%'",
+        "SELECT n, count(*) FROM (SELECT uid, count(*) AS n FROM visits GROUP BY uid) x GROUP BY n",
+        "SELECT floor(s / 50), count(*), sum(s), max(a) FROM (SELECT uid, sum(cost) AS s, "
+        "avg(weight) AS a FROM visits WHERE cost BETWEEN 0 AND 50 GROUP BY uid) x GROUP BY 1",
+        "SELECT count(*) FROM (SELECT uid, sum(weight) AS s, min(cost) AS l FROM visits "
+        "WHERE place <> 'east' GROUP BY uid) x WHERE s BETWEEN 0 AND 200 AND l <> 3",
     ]
     with connect(url(postgres), table="visits", user="uid") as database:
         assert database.table == visits.database.table
@@ -99,7 +104,9 @@ def test_few_rows_are_as_many_to_hash_as_none(loans, bank):
     for count in (0, 1, 5, PADDED - 1, PADDED, 40):
         ids = ", ".join(map(str, [-1, *bank.ids[:count]]))
         where = f'"client_id" IN ({ids}) OR "client_id" IS NULL'
-        source = dialect.matching(loans.table, [user], [Hash(user, "user")], where)
+        every = dialect.source(loans.table, [user])
+        hashes, others = [Hash(user, "user")], f"SELECT * FROM {every} WHERE client_id IS NOT NULL"
+        source = dialect.matching(loans.table, every, hashes, where, others)
         (row,) = loans.rows(
             f"SELECT count(*), count({dialect.counted('client_id')}), "
             f'count(CASE WHEN "user hash of client_id" <> 0 THEN 1 END) FROM {source}'

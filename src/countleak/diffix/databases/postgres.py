@@ -37,26 +37,23 @@ class PostgresDialect:
 
     apart = f", {MASK}"
 
-    def source(self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash]) -> str:
-        needed = dict.fromkeys([_user(table), *columns, *(of.column for of in hashes)])
-        selected = [f"{_clean(column)} AS {quote(column.name)}" for column in needed]
+    def source(self, table: Table, columns: Sequence[Column]) -> str:
+        selected = [f"{_clean(column)} AS {quote(column.name)}" for column in columns]
+        user = _clean(Column(table.user, table.columns[table.user]))
         return (
-            f"(SELECT {', '.join(selected)} FROM {quote(table.name)} "
-            f"WHERE {_clean(_user(table))} IS NOT NULL "
+            f"(SELECT {', '.join(selected)} FROM {quote(table.name)} WHERE {user} IS NOT NULL "
             f"UNION ALL SELECT {', '.join(['NULL'] * len(selected))}) AS t"
         )
 
     def matching(
-        self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash], where: str
+        self, table: Table, source: str, hashes: Sequence[Hash], where: str, decoys: str
     ) -> str:
-        source, user = self.source(table, columns, hashes), quote(table.user)
+        hashed = [f"{self.hashed(table, of)} & {MASK} AS {quote(of.name)}" for of in hashes]
         missing = f"greatest({PADDED} - (SELECT count(*) FROM m), 0)"
-        hashed = [f"{self._hashed(table, of)} & {MASK} AS {quote(of.name)}" for of in hashes]
-        decoys = f"SELECT *, 0 FROM {source} WHERE {user} IS NOT NULL LIMIT {missing}"
         return (
             f"(WITH m AS MATERIALIZED (SELECT * FROM {source} WHERE {where}) "
-            f"SELECT {', '.join(['*', *hashed])} FROM "
-            f"(SELECT *, CAST(-1 AS bigint) AS {MASK} FROM m UNION ALL ({decoys})) AS p) AS t"
+            f"SELECT {', '.join(['*', *hashed])} FROM (SELECT *, CAST(-1 AS bigint) AS {MASK} "
+            f"FROM m UNION ALL (SELECT *, 0 FROM ({decoys} LIMIT {missing}) AS d)) AS p) AS t"
         )
 
     def counted(self, expression: str) -> str:
@@ -68,7 +65,7 @@ class PostgresDialect:
     def largest(self, expression: str, count: int) -> str:
         return f"(array_agg({expression} ORDER BY {expression} DESC NULLS LAST))[1:{count}]"
 
-    def _hashed(self, table: Table, of: Hash) -> str:
+    def hashed(self, table: Table, of: Hash) -> str:
         key = write_text(self.salt.value_key(table, of.column, of.role))
         digest = f"encode(sha256(convert_to({key} || {_canonical(of.column)}, 'UTF8')), 'hex')"
         return f"CAST(CAST('x' || substr({digest}, 1, 16) AS bit(64)) AS bigint)"
@@ -91,10 +88,6 @@ def _clean(column: Column) -> str:
         f"THEN CAST(0 AS double precision) WHEN {value} IS NOT NULL "
         f"THEN CAST({bounded} AS double precision) END"
     )
-
-
-def _user(table: Table) -> Column:
-    return Column(table.user, table.columns[table.user])
 
 
 def _canonical(column: Column) -> str:

@@ -10,6 +10,7 @@ that are kept are sent as arrays and joined, so their number costs no more than 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from countleak.diffix.sql.per_user import per_user_sources
 from countleak.diffix.sql.render import (
     Dialect,
     Hash,
@@ -18,6 +19,7 @@ from countleak.diffix.sql.render import (
     Values,
     parameter,
     quote,
+    write_amount,
     write_key,
     write_where,
 )
@@ -36,8 +38,6 @@ Key = tuple[object, ...]
 Selected = Mapping[str, str]
 # The bucket of all groups that are not kept.
 REST = -1
-# A number in a sum is at most this large, so that sums of decimals stay below 38 digits.
-LARGEST_ADDED = 1e15
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Asked:
         Each side is how many users, their sum, and the ``most`` largest contributions.
         """
         values: Values = []
-        selected = {"u": quote(self.statement.table.user), "v": _amount(aggregate)}
+        selected = {"u": quote(self.statement.table.user), "v": write_amount(aggregate)}
         rows = self._labelled(selected, kept, values)
         if aggregate.function == "stddev":
             rows = _squared(rows, self.dialect)
@@ -150,22 +150,31 @@ class Asked:
         user = Hash(Column(table.user, table.columns[table.user]), "user")
         return [user, *(Hash(column, "value") for column in self.materials)]
 
-    def _matching(self, where: str) -> str:
-        statement, hashes = self.statement, self._hashes()
-        columns = [hashes[0].column]
+    def _rows(self, selected: Selected, values: Values) -> str:
+        """Matching rows, and nobody's, with their keys and what is ``selected``."""
+        statement, dialect = self.statement, self.dialect
+        groups = zip(statement.groups, self._key_names(), strict=True)
+        columns = {name: write_key(group, values) for group, name in groups} | dict(selected)
+        named = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+        table, hashes = statement.table, self._hashes()
+        if table.per_user:
+            source, decoys = per_user_sources(statement, hashes, dialect, values)
+            hashes = [of for of in hashes if of.column in table.per_user.columns]
+        else:
+            source = dialect.source(table, self._columns())
+            decoys = f"SELECT * FROM {source} WHERE {quote(table.user)} IS NOT NULL"
+        where = write_where(table, statement.outer, values)
+        matching = dialect.matching(table, source, hashes, where, decoys)
+        return f"SELECT {named}{dialect.apart} FROM {matching}"
+
+    def _columns(self) -> list[Column]:
+        """The columns that are needed of the table."""
+        statement = self.statement
+        columns = [of.column for of in self._hashes()]
         columns += [c for group in statement.groups for c in columns_of(group)]
         columns += [c for condition in statement.conditions for c in mentioned(condition)]
         columns += [a.column for a in statement.aggregates if a.column is not None]
-        return self.dialect.matching(statement.table, list(dict.fromkeys(columns)), hashes, where)
-
-    def _rows(self, selected: Selected, values: Values) -> str:
-        """Matching rows, and nobody's, with their keys and what is ``selected``."""
-        groups = zip(self.statement.groups, self._key_names(), strict=True)
-        columns = {name: write_key(group, values) for group, name in groups} | dict(selected)
-        named = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
-        user = quote(self.statement.table.user)
-        where = f"({write_where(self.statement, values)}) OR {user} IS NULL"
-        return f"SELECT {named}{self.dialect.apart} FROM {self._matching(where)}"
+        return list(dict.fromkeys(columns))
 
     def _labelled(self, selected: Selected, kept: Sequence[Key], values: Values) -> str:
         """Matching rows with the number of their bucket among the ``kept``; without groups 0."""
@@ -200,24 +209,6 @@ def _arrays(place: int, group: Expression, keys: Sequence[object], values: Value
         f"unnest({unknown}) AS {quote(f'unknown {place}')}",
         f"unnest({parameter(array, kind, values)}) AS {quote(f'value {place}')}",
     ]
-
-
-def _amount(aggregate: Aggregate) -> str:
-    """What a row adds; NULL where it adds nothing."""
-    if aggregate.column is None:
-        return "1"
-    name = quote(aggregate.column.name)
-    if aggregate.function == "count":
-        return name
-    bound = f"CAST({LARGEST_ADDED:g} AS DOUBLE PRECISION)"
-    if aggregate.function == "stddev":
-        number = f"CAST({name} AS DOUBLE PRECISION)"
-        return f"CASE WHEN {name} IS NOT NULL THEN least(greatest({number}, -{bound}), {bound}) END"
-    # Decimals add up to the same in any order; doubles would not, and noise must be sticky.
-    if aggregate.column.kind is Kind.WHOLE:
-        return f"CAST({name} AS DECIMAL(38, 0))"
-    bounded = f"least(greatest({name}, -{bound}), {bound})"
-    return f"CASE WHEN {name} IS NOT NULL THEN CAST({bounded} AS DECIMAL(38, 6)) END"
 
 
 def _squared(rows: str, dialect: Dialect) -> str:
