@@ -31,12 +31,15 @@ def generated_statements(count: int, seed: int, *, finished: bool = True) -> Ite
             f"trunc({column}, {pick('-2', '1')})",
             f"bucket({column} BY {pick('10', '50', '2000')})",
             f"CAST({column} AS integer)",
+            f"CAST(status || '{number()}' AS double precision)",
+            "CAST(left(status, 1) AS integer)",
         )
 
     def text() -> str:
         return pick(
             "lower(status)", "upper(status)", "left(status, 1)", "substring(status, 1, 2)",
             "concat(status, status)", "status || 'x'",
+            "CAST(duration AS text)", "CAST(floor(amount) AS varchar)",
         )  # fmt: skip
 
     def condition() -> str:
@@ -84,8 +87,8 @@ def generated_statements(count: int, seed: int, *, finished: bool = True) -> Ite
         aggregate = pick(
             "count(*)", "count(DISTINCT client_id)", "count(amount)", "sum(amount)",
             "avg(duration)", "count(DISTINCT duration)", "count(*), sum(duration)",
-            "min(amount), max(duration)", "median(amount)", "stddev(duration)", "count_noise(*)",
-            "sum_noise(amount), avg_noise(duration)",
+            "min(amount), max(duration)", "median(amount)", "stddev(duration)", "variance(amount)",
+            "count_noise(*)", "sum_noise(amount), avg_noise(duration)",
         )  # fmt: skip
         group = pick("", "", "status", "duration", "status, duration", "floor(amount / 50000)")
         grouped = f" GROUP BY {group}" if group else ""

@@ -16,14 +16,18 @@ from countleak.diffix.databases.postgres import connect
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
 from countleak.diffix.sql.dates import TRUNCATED
-from countleak.diffix.sql.functions import FUNCTIONS, GENERALISING, ROUNDING
+from countleak.diffix.sql.functions import CASTS, FUNCTIONS, GENERALISING, ROUNDING
 from countleak.diffix.sql.statement import Column, Kind
 from countleak.errors import Refused
 from tests.diffix.conftest import salt_number
 from tests.diffix.databases.test_postgres import url
 
 # Functions of our own tables, and those of which other spellings are read.
-WRITTEN_OTHERWISE = (*GENERALISING, *(name for name in ROUNDING if name not in ("round", "trunc")))
+WRITTEN_OTHERWISE = (
+    *GENERALISING,
+    *CASTS,
+    *(name for name in ROUNDING if name not in ("round", "trunc")),
+)
 HUGE = "x" * 1_000_000
 # Of a double, of a decimal of any size, of a whole number, and of a text.
 DOUBLES = [
@@ -116,9 +120,20 @@ def numeric_forms():
 
 def text_forms():
     for name, function in FUNCTIONS.items():
-        if function.takes[0] is Kind.TEXT:
+        if function.takes[0] is Kind.TEXT and name not in CASTS:
             other = ", s" if name == "concat" else ", 1" * (len(function.takes) - 1)
             yield f"{name}(s{other})"
+
+
+def cast_forms():
+    """Casts of numbers and dates to texts, and of texts to numbers."""
+    yield "CAST(w AS text)"
+    yield "CAST(CAST(d * 1e15 AS integer) AS varchar)"
+    yield "CAST(b AS text)"
+    yield "CAST(b - interval '36600 days' + interval '5000 weeks' AS text)"
+    yield "CAST(s AS double precision)"
+    yield "CAST(s || '1' AS integer)"
+    yield "CAST(s || '999999.5' AS double precision)"
 
 
 def date_forms():
@@ -142,6 +157,9 @@ def conditions():
     for form in numeric_forms():
         yield f"{form} = 5"
         yield f"{form} = f"
+    for form in cast_forms():
+        is_text = form.endswith(("text)", "varchar)"))
+        yield f"{form} = '5'" if is_text else f"{form} = 5"
     for form in text_forms():
         yield f"{form} = 'a'" if not form.startswith("length") else f"{form} = 1"
     for column in "fdw":
@@ -165,7 +183,7 @@ def aggregates():
         yield f"count({column})"
         yield f"count(DISTINCT {column})"
     for column in "fdw":
-        yield f"sum({column}), avg({column}), stddev({column})"
+        yield f"sum({column}), avg({column}), stddev({column}), variance({column})"
         yield f"min({column}), max({column}), median({column})"
         yield f"count_noise({column}), sum_noise({column}), stddev_noise({column})"
 
@@ -190,7 +208,7 @@ def statements():
         yield f"SELECT {aggregate} FROM t"
         for column in ("f", "d", "w", "s", "b"):
             yield f"SELECT {column}, {aggregate} FROM t GROUP BY {column}"
-    for form in (*numeric_forms(), *text_forms(), *date_forms()):
+    for form in (*numeric_forms(), *text_forms(), *date_forms(), *cast_forms()):
         yield f"SELECT {form}, count(*), sum(d) FROM t GROUP BY 1"
 
 

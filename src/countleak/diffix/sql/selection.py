@@ -32,9 +32,10 @@ AGGREGATES: dict[type, str] = {
     exp.Median: "median",
     exp.Stddev: "stddev",
     exp.StddevSamp: "stddev",
+    exp.Variance: "variance",
 }
 # What says how large the noise of an aggregate is.
-OF_NOISE = ("count_noise", "sum_noise", "avg_noise", "stddev_noise")
+OF_NOISE = ("count_noise", "sum_noise", "avg_noise", "stddev_noise", "variance_noise")
 # What a subquery may make of all rows of a user.
 PER_USER = ("count", "sum", "min", "max", "avg")
 OPERATORS: dict[type, str] = {

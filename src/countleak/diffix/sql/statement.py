@@ -183,8 +183,8 @@ def mentioned(condition: Condition) -> tuple[Column, ...]:
 class Aggregate:
     """A function of a column (a count: or of the rows), under its ``label``.
 
-    ``count``, ``sum``, ``avg``, ``min``, ``max``, ``median``, ``stddev``, or the SD of the noise of
-    one, as ``count_noise``.
+    ``count``, ``sum``, ``avg``, ``min``, ``max``, ``median``, ``stddev``, ``variance``, or the SD
+    of the noise of one, as ``count_noise``.
     """
 
     function: str
