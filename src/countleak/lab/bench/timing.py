@@ -6,7 +6,7 @@ coin.
 """
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter
@@ -31,6 +31,7 @@ QUESTIONS = (
 # Asked before the clock counts: the first questions prepare statements.
 WARM_UP = 20
 Seconds = NDArray[np.float64]
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class Distinction:
 def measure(pairs: int, seed: int, progress: Progress) -> list[Distinction]:
     """Each question so many times of somebody and of nobody, on DuckDB and on PostgreSQL."""
     bank = generated_bank(7)
+    ids = bank.ids
+    # As many as there are people, and the same for all questions: what is asked again is faster.
+    free = np.setdiff1d(np.arange(ids.min(), ids.max()), ids)
+    pools = ids, np.random.default_rng(seed).choice(free, ids.size, replace=False)
     found: list[Distinction] = []
     with ExitStack() as stack:
         engines = list(_engines(bank, stack))
@@ -57,7 +62,7 @@ def measure(pairs: int, seed: int, progress: Progress) -> list[Distinction]:
             for question in QUESTIONS:
                 progress(len(found), len(engines) * len(QUESTIONS))
                 rng = np.random.default_rng([seed, len(found)])
-                times = _times(engine, question, bank, pairs, rng)
+                times = _times(engine, question, pools, pairs, rng)
                 medians = (float(np.median(times[0])), float(np.median(times[1])))
                 found.append(Distinction(database, question, pairs, *medians, *auc(*times)))
         progress(len(found), len(found))
@@ -95,13 +100,9 @@ def _engines(bank: People, stack: ExitStack) -> Iterator[tuple[str, Engine]]:
 
 
 def _times(
-    engine: Engine, question: str, bank: People, pairs: int, rng: np.random.Generator
+    engine: Engine, question: str, pools: Sequence[Ids], pairs: int, rng: np.random.Generator
 ) -> tuple[Seconds, Seconds]:
-    """Seconds of a question about people who are there, and about nobody."""
-    ids = bank.ids
-    # As many as there are people: what is asked again is faster.
-    free = np.setdiff1d(np.arange(ids.min(), ids.max()), ids)
-    pools = (ids, rng.choice(free, ids.size, replace=False))
+    """Seconds of a question about each of two pools of ids."""
     times: tuple[list[float], list[float]] = ([], [])
     gc.collect()
     for _ in range(WARM_UP + pairs):
