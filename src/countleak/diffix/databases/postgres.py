@@ -52,9 +52,8 @@ class PostgresDialect:
         missing = f"greatest({PADDED} - (SELECT count(*) FROM m), 0)"
         return (
             f"(WITH m AS MATERIALIZED (SELECT * FROM {source} WHERE {where}) "
-            # Decoys first: by then all that matches has been found.
-            f"SELECT {', '.join(['*', *hashed])} FROM (SELECT *, CAST(0 AS bigint) AS {MASK} "
-            f"FROM ({decoys} LIMIT {missing}) AS d UNION ALL SELECT *, -1 FROM m) AS p) AS t"
+            f"SELECT {', '.join(['*', *hashed])} FROM (SELECT *, CAST(-1 AS bigint) AS {MASK} "
+            f"FROM m UNION ALL (SELECT *, 0 FROM ({decoys} LIMIT {missing}) AS d)) AS p) AS t"
         )
 
     def counted(self, expression: str) -> str:
