@@ -31,12 +31,15 @@ def generated_statements(count: int, seed: int, *, finished: bool = True) -> Ite
             f"trunc({column}, {pick('-2', '1')})",
             f"bucket({column} BY {pick('10', '50', '2000')})",
             f"CAST({column} AS integer)",
+            f"CAST(status || '{number()}' AS double precision)",
+            "CAST(left(status, 1) AS integer)",
         )
 
     def text() -> str:
         return pick(
             "lower(status)", "upper(status)", "left(status, 1)", "substring(status, 1, 2)",
             "concat(status, status)", "status || 'x'",
+            "CAST(duration AS text)", "CAST(floor(amount) AS varchar)",
         )  # fmt: skip
 
     def condition() -> str:
@@ -57,14 +60,35 @@ def generated_statements(count: int, seed: int, *, finished: bool = True) -> Ite
             "floor(10 * pow((client_id * 2), 0.5) + 0.5) = floor(10 * pow((client_id * 2), 0.5))",
         )
 
-    for _ in range(count):
+    def per_user(where: str) -> str:
+        """A question about what a subquery makes of each user's rows."""
+        aggregates = (
+            "count(*) AS n, sum(amount) AS s, max(duration) AS m, avg(amount) AS a, "
+            "min(amount) AS l, count(DISTINCT status) AS d"
+        )
+        outer = pick(
+            "", "", "n = 1", "m <> 12", f"s BETWEEN 0 AND {int(rng.integers(1, 300000))}",
+            "a >= 0 AND a < 50000", f"floor(a / {number()}) = 1", "l IS NOT NULL", "d IN (1, 2)",
+        )  # fmt: skip
+        group = pick("", "n", "m", "floor(s / 100000)", "d, m")
+        aggregate = pick("count(*)", "sum(n)", "avg(a)", "count(m), sum(s)", "max(m)", "median(s)")
+        return (
+            f"SELECT {group + ', ' if group else ''}{aggregate} FROM (SELECT client_id, "
+            f"{aggregates} FROM loans{where} GROUP BY client_id) AS q"
+            f"{' WHERE ' + outer if outer else ''}{' GROUP BY ' + group if group else ''}"
+        )
+
+    for number_of in range(count):
         conditions = [condition() for _ in range(int(rng.integers(0, 4)))]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        if number_of % 5 == 4:
+            yield per_user(where)
+            continue
         aggregate = pick(
             "count(*)", "count(DISTINCT client_id)", "count(amount)", "sum(amount)",
             "avg(duration)", "count(DISTINCT duration)", "count(*), sum(duration)",
-            "min(amount), max(duration)", "median(amount)", "stddev(duration)", "count_noise(*)",
-            "sum_noise(amount), avg_noise(duration)",
+            "min(amount), max(duration)", "median(amount)", "stddev(duration)", "variance(amount)",
+            "count_noise(*)", "sum_noise(amount), avg_noise(duration)",
         )  # fmt: skip
         group = pick("", "", "status", "duration", "status, duration", "floor(amount / 50000)")
         grouped = f" GROUP BY {group}" if group else ""

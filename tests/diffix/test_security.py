@@ -23,12 +23,15 @@ PIECES = [
     "/*", "*/", "$$", "''", '"', "\\", "\x00", "CASE", "WHEN", "END", "EXISTS", "read_csv('x')",
     "duckdb_settings()", "pg_sleep(9)", "information_schema.tables", "::int", "OVER ()", "é", "🦆",
     "JOIN", "ON", "WITH", "AS", "HAVING", "ORDER BY", "INTERVAL '1 day'", "ARRAY[1]", "{", "[", "@",
-    "SET", "COPY", "ATTACH", "PRAGMA", "user hash of client_id", '"user hash of client_id"',
+    "SET", "COPY", "ATTACH", "PRAGMA", "user hash of client_id", "variance",
+    "(SELECT client_id, count(*) AS n FROM loans GROUP BY client_id) q", "GROUP BY client_id", "n",
+    "CAST(status AS integer)", "AS text)", '"mask of decoys"', "SIMILAR TO '(((a*)*)*)*'",
+    '"user hash of client_id"',
 ]  # fmt: skip
 ALLOWED = {name.lower() for name in FUNCTIONS} | {
     "cast", "decimal", "greatest", "least", "power", "count", "sum", "max", "bit_xor", "unnest",
     "case", "length", "substring", "trim", "coalesce", "row_number", "over", "on",
-    "avg",
+    "avg", "min", "nullif", "substr",
 }  # fmt: skip
 
 

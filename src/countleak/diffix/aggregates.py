@@ -79,7 +79,7 @@ class Aggregates:
 
     def _computed(self, aggregate: Aggregate) -> list[Noisy]:
         match aggregate.function:
-            case "avg" | "stddev":
+            case "avg" | "stddev" | "variance":
                 return self._per_row(aggregate)
             case "min" | "max" | "median":
                 return self._ranked(aggregate)
@@ -88,10 +88,11 @@ class Aggregates:
         return self._flattened(aggregate)
 
     def _per_row(self, aggregate: Aggregate) -> list[Noisy]:
-        """An average, or the root of the average squared distance from it: sum by count."""
-        squared = aggregate.function == "stddev"
+        """An average, the average squared distance from it, or the root of that: sum by count."""
+        squared = aggregate.function != "avg"
         if squared:
-            sums = self._flattened(aggregate)
+            # One noise for both: a variance is the square of the deviation.
+            sums = self._flattened(replace(aggregate, function="stddev"))
         else:
             sums = self._noisy(replace(aggregate, function="sum"))
         counts = map(self._count, self._noisy(replace(aggregate, function="count")))
@@ -99,6 +100,8 @@ class Aggregates:
         for one, count in zip(sums, counts, strict=True):
             if one.value is None or one.sd is None:
                 found.append(NOTHING)
+            elif aggregate.function == "variance":
+                found.append(Noisy(max(one.value, 0.0) / max(count - 1, 1), one.sd / count))
             elif squared:
                 root = sqrt(max(one.value, 0.0) / max(count - 1, 1))
                 # What moves a square by s moves its root by s over twice the root.

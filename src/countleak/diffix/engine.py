@@ -20,6 +20,9 @@ from countleak.diffix.sql.render import Sql
 from countleak.diffix.sql.statement import Column, Expression, Kind, Statement, snap_ranges
 from countleak.errors import Refused
 
+# The hash of an empty set of users.
+NOBODY = 1
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -114,7 +117,9 @@ class _Question:
             by_column = {
                 column.name: value for column, value in zip(materials, hashes[1:], strict=True)
             }
-            bucket = Bucket(tuple(row[:keys]), int(row[keys]), hashes[0], by_column, merged)
+            # Nobody has a hash, too: else their layers were equal, and fewer draws took less time.
+            of_users = hashes[0] or NOBODY
+            bucket = Bucket(tuple(row[:keys]), int(row[keys]), of_users, by_column, merged)
             seeds = self._layers.seeds(bucket)
             buckets.append(Weighed(bucket, seeds, self._release.threshold.draw(seeds)))
         return buckets

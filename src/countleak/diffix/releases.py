@@ -41,6 +41,8 @@ def refuse_isolating(statement: Statement) -> None:
 def only_tables(statement: Statement) -> None:
     """Refuse all but equality of columns with constants, and groups of generalised columns."""
     user = statement.table.user
+    if statement.table.per_user is not None:
+        raise Refused("A subquery that groups is not allowed.")
     for condition in statement.conditions:
         if not (
             isinstance(condition, Equal)

@@ -5,8 +5,10 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 import countleak as cl
-from countleak.diffix.databases.postgres import connect
+from countleak.diffix.databases.postgres import PADDED, connect
 from countleak.diffix.engine import Engine
+from countleak.diffix.sql.render import Hash
+from countleak.diffix.sql.statement import Column, Kind
 from countleak.errors import InputError, Refused, TargetError
 from tests.diffix.conftest import salt_number
 from tests.diffix.grammar import generated_statements
@@ -82,12 +84,34 @@ def test_several_rows_a_user_are_answered_alike(postgres, visits):
         "SELECT place, count(*), sum(weight), count(DISTINCT cost) FROM visits GROUP BY place",
         "SELECT cost, count(*), avg(weight) FROM visits WHERE place <> 'east' GROUP BY cost",
         "SELECT count(*) FROM visits WHERE weight BETWEEN 60 AND 80 AND place LIKE '%o%'",
+        "SELECT n, count(*) FROM (SELECT uid, count(*) AS n FROM visits GROUP BY uid) x GROUP BY n",
+        "SELECT floor(s / 50), count(*), sum(s), max(a) FROM (SELECT uid, sum(cost) AS s, "
+        "avg(weight) AS a FROM visits WHERE cost BETWEEN 0 AND 50 GROUP BY uid) x GROUP BY 1",
+        "SELECT count(*) FROM (SELECT uid, sum(weight) AS s, min(cost) AS l FROM visits "
+        "WHERE place <> 'east' GROUP BY uid) x WHERE s BETWEEN 0 AND 200 AND l <> 3",
     ]
     with connect(url(postgres), table="visits", user="uid") as database:
         assert database.table == visits.database.table
         other = Engine(database, visits.release, visits.salt)
         for text in texts:
             assert other.ask(text) == visits.ask(text), text
+
+
+def test_few_rows_are_as_many_to_hash_as_none(loans, bank):
+    """Decoys fill up the rows that match, and nobody's; they count for nothing."""
+    user = Column("client_id", Kind.WHOLE)
+    dialect = loans.dialect(salt_number(0))
+    for count in (0, 1, 5, PADDED - 1, PADDED, 40):
+        ids = ", ".join(map(str, [-1, *bank.ids[:count]]))
+        where = f'"client_id" IN ({ids}) OR "client_id" IS NULL'
+        every = dialect.source(loans.table, [user])
+        hashes, others = [Hash(user, "user")], f"SELECT * FROM {every} WHERE client_id IS NOT NULL"
+        source = dialect.matching(loans.table, every, hashes, where, others)
+        (row,) = loans.rows(
+            f"SELECT count(*), count({dialect.counted('client_id')}), "
+            f'count(CASE WHEN "user hash of client_id" <> 0 THEN 1 END) FROM {source}'
+        )
+        assert row == (max(count + 1, PADDED), count, count)
 
 
 def test_the_server_only_reads_and_not_for_ever(loans, postgres):

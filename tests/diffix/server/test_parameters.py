@@ -39,6 +39,25 @@ def test_types_follow_from_what_a_parameter_is_compared_with(engine, condition, 
     assert list(types_of(tree(COUNT + condition), (), engine.database.table)) == types
 
 
+@pytest.mark.parametrize(
+    ("condition", "types"),
+    [
+        ("n = $1 AND s = $2", [FLOAT8, TEXT]),
+        ("q.d BETWEEN $1 AND $2", [INT8, INT8]),
+        ("concat(s, s) = $1 AND s || 'x' = $2", [TEXT, TEXT]),
+        ("CAST(d AS text) = $1 AND right(s, 1) = $2", [TEXT, TEXT]),
+        ("status = $1", [FLOAT8]),
+        ("(s) IN ($1, $2)", [TEXT, TEXT]),
+    ],
+)
+def test_types_follow_from_what_a_subquery_calls_its_columns(engine, condition, types):
+    source = (
+        "SELECT client_id, lower(status) AS s, duration AS d, amount / 2 AS status, amount * 2 AS n"
+    )
+    text = f"SELECT count(*) FROM ({source} FROM loans) AS q WHERE {condition}"
+    assert list(types_of(tree(text), (), engine.database.table)) == types
+
+
 def test_types_that_are_given_stay(engine):
     given_types = types_of(
         tree(COUNT + "status = $1 AND amount = $2"), (1043, 0), engine.database.table

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from tests.diffix.server.loads import Hostile
+from tests.diffix.server.process import serving
 
 ROOT = Path(__file__).parents[3]
 COUNT = "SELECT count(*) FROM loans"
@@ -97,3 +98,15 @@ def test_a_stopping_server_refuses_what_is_new():
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
             assert failed.result().startswith("57P01: ")
+
+
+def test_a_question_writes_nothing_to_the_log_by_itself(tmp_path):
+    """The parser's own warnings quote it, escape sequences, line breaks and all."""
+    with serving(tmp_path, "--demo") as (port, _, _), connect(port) as connection:
+        for word in ("EXPLAIN", "COMMENT ON", "ALTER TABLE"):
+            with pytest.raises(psycopg.Error):
+                connection.execute(f"{word} x \x1b[31m\nforged: all is well")
+    log = (tmp_path / "log").read_text()
+    assert "analyst@bank" in log
+    assert "\x1b" not in log
+    assert not [line for line in log.splitlines() if not line.startswith("countleak: ")]

@@ -45,6 +45,26 @@ def test_a_subquery_is_answered_like_what_it_means(engine, nested, flat):
     [
         ("SELECT count(*) FROM (SELECT status FROM loans) q", "must select the user id"),
         ("SELECT count(*) FROM (SELECT client_id, count(*) FROM loans) q", "no aggregates"),
+        ("SELECT count(*) FROM (SELECT status FROM loans GROUP BY status) q", "by the user id"),
+        ("SELECT count(*) FROM (SELECT count(*) FROM loans GROUP BY client_id) q", "must select"),
+        (
+            "SELECT count(*) FROM (SELECT client_id, median(amount) FROM loans GROUP BY 1) q",
+            "count, sum, min, max, avg",
+        ),
+        (
+            "SELECT count(*) FROM (SELECT client_id, status FROM loans GROUP BY client_id) q",
+            "and aggregates",
+        ),
+        (
+            "SELECT count(*) FROM (SELECT client_id, count(*) FROM (SELECT client_id, count(*) n "
+            "FROM loans GROUP BY client_id) q GROUP BY client_id) r",
+            "that groups cannot",
+        ),
+        (
+            "SELECT count(*) FROM (SELECT client_id, count(*) FROM loans GROUP BY client_id "
+            "HAVING count(*) > 1) q",
+            "not allowed: HAVING",
+        ),
         ("SELECT count(*) FROM (SELECT client_id, amount * 2 FROM loans) q", "a name with AS"),
         ("SELECT count(*) FROM (SELECT *, amount AS status FROM loans) q", "two columns"),
         ("SELECT count(*) FROM (SELECT client_id FROM loans LIMIT 5) q", "not allowed: LIMIT"),

@@ -51,6 +51,10 @@ bench = make_group(
             SPEED,
             "Time digit queries through the server, in process, and on a plain PostgreSQL.",
         ),
+        "timing": (
+            SPEED,
+            "Tell suppressed groups from empty sets by the time the rebuilt Diffix takes.",
+        ),
         "decoders": (
             ACCURACY,
             "Compare the decoders' accuracy, calibration and speed with each other and the limits.",

@@ -20,6 +20,7 @@ from countleak.lab.bench.solvers import (
     measure_first_call,
 )
 from countleak.lab.bench.sweeps import measure_scaling
+from countleak.lab.bench.timing import measure as measure_timing
 from countleak.lab.figures.benches import draw_growth
 
 
@@ -190,6 +191,35 @@ def serve(
             for row in rows
         ],
         f"{rows[0].queries} digit queries on 827 rows",
+    )
+
+
+def timing(
+    pairs: Annotated[
+        int, typer.Option(help="Pairs of a suppressed group and an empty set.", min=1)
+    ] = 2000,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Tell suppressed groups from empty sets by the time the rebuilt Diffix takes."""
+    with console.progress("bench timing") as report:
+        rows = measure_timing(pairs, seed, report)
+    if json:
+        console.print_json({"rows": [asdict(row) for row in rows]})
+        return
+    console.print_table(
+        [
+            {
+                "database": row.database,
+                "suppressed, us": f"{1e6 * row.suppressed:.0f}",
+                "empty, us": f"{1e6 * row.empty:.0f}",
+                "AUC": f"{row.auc:.3f}",
+                "95%": f"{row.low:.3f} to {row.high:.3f}",
+                "question": row.question,
+            }
+            for row in rows
+        ],
+        f"{pairs} pairs, interleaved; an AUC of .5 tells nothing",
     )
 
 

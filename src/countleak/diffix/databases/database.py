@@ -69,7 +69,7 @@ def with_statistics(
     user = Column(table.user, table.columns[table.user])
     for name, kind in table.columns.items():
         column = quote(name)
-        source = dialect.source(table, list(dict.fromkeys([user, Column(name, kind)])), ())
+        source = dialect.source(table, list(dict.fromkeys([user, Column(name, kind)])))
         # Rows with a value, distinct values, and values that belong to one user only.
         rows, values, of_one_user = first_row(
             "SELECT sum(n), count(*), sum(CASE WHEN u = 1 THEN 1 ELSE 0 END) FROM ("

@@ -35,10 +35,36 @@ PREPARED = 200
 
 @dataclass(frozen=True)
 class DuckDialect:
-    """Columns were cleaned, and hashes computed, when the table was loaded."""
+    """Columns were cleaned, and hashes computed, when the table was loaded.
 
-    def source(self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash]) -> str:
+    A row takes no time to speak of, so there are no decoys.
+    """
+
+    salt: Salt
+
+    apart = ""
+
+    def source(self, table: Table, columns: Sequence[Column]) -> str:
         return quote(table.name)
+
+    def matching(
+        self, table: Table, source: str, hashes: Sequence[Hash], where: str, decoys: str
+    ) -> str:
+        if table.per_user is None:
+            return f"{source} WHERE {where}"
+        hashed = [f"{self.hashed(table, of)} AS {quote(of.name)}" for of in hashes]
+        return f"(SELECT {', '.join(['*', *hashed])} FROM {source} WHERE {where}) AS t"
+
+    def hashed(self, table: Table, of: Hash) -> str:
+        if table.per_user is None:
+            return quote(of.name)
+        return hash_in_sql(of.column, self.salt.value_key(table, of.column, of.role))
+
+    def counted(self, expression: str) -> str:
+        return expression
+
+    def weighed(self, expression: str) -> str:
+        return expression
 
     def largest(self, expression: str, count: int) -> str:
         return f"max({expression}, {count})"
@@ -129,14 +155,14 @@ class Duck:
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         known = with_statistics(
-            declared, DuckDialect(), lambda query: connection.execute(query).fetchall()[0]
+            declared, DuckDialect(salt), lambda query: connection.execute(query).fetchall()[0]
         )
         return cls(connection, known, salt)
 
     def dialect(self, salt: Salt) -> Dialect:
         if salt != self._salt:
             raise InputError("the table was loaded with another salt; load it again with this one")
-        return DuckDialect()
+        return DuckDialect(salt)
 
     def rows(self, text: str, values: Sequence[Value] = ()) -> Sequence[tuple[Any, ...]]:
         try:

@@ -19,27 +19,53 @@ if TYPE_CHECKING:
     import psycopg
 
 SECONDS = 30
+# What a row counts: all bits are set, but of decoys none.
+MASK = '"mask of decoys"'
+# So few rows or fewer cost the same: as many as a threshold suppresses, and nobody's.
+PADDED = 13
 
 
 @dataclass(frozen=True)
 class PostgresDialect:
-    """Columns are cleaned, and hashes computed, over the matching rows, as the question comes."""
+    """Columns are cleaned, and hashes computed, over the matching rows, as the question comes.
+
+    A hash takes so long that whoever measures time could tell how few rows match; so other rows of
+    the table, as decoys with a mask of 0, are hashed and computed with where rows are missing.
+    """
 
     salt: Salt
 
-    def source(self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash]) -> str:
+    apart = f", {MASK}"
+
+    def source(self, table: Table, columns: Sequence[Column]) -> str:
         selected = [f"{_clean(column)} AS {quote(column.name)}" for column in columns]
-        selected += [f"{self._hashed(table, h)} AS {quote(h.name)}" for h in hashes]
         user = _clean(Column(table.user, table.columns[table.user]))
         return (
             f"(SELECT {', '.join(selected)} FROM {quote(table.name)} WHERE {user} IS NOT NULL "
             f"UNION ALL SELECT {', '.join(['NULL'] * len(selected))}) AS t"
         )
 
+    def matching(
+        self, table: Table, source: str, hashes: Sequence[Hash], where: str, decoys: str
+    ) -> str:
+        hashed = [f"{self.hashed(table, of)} & {MASK} AS {quote(of.name)}" for of in hashes]
+        missing = f"greatest({PADDED} - (SELECT count(*) FROM m), 0)"
+        return (
+            f"(WITH m AS MATERIALIZED (SELECT * FROM {source} WHERE {where}) "
+            f"SELECT {', '.join(['*', *hashed])} FROM (SELECT *, CAST(-1 AS bigint) AS {MASK} "
+            f"FROM m UNION ALL (SELECT *, 0 FROM ({decoys} LIMIT {missing}) AS d)) AS p) AS t"
+        )
+
+    def counted(self, expression: str) -> str:
+        return f"CASE WHEN {MASK} <> 0 THEN {expression} END"
+
+    def weighed(self, expression: str) -> str:
+        return f"({expression}) * -{MASK}"
+
     def largest(self, expression: str, count: int) -> str:
         return f"(array_agg({expression} ORDER BY {expression} DESC NULLS LAST))[1:{count}]"
 
-    def _hashed(self, table: Table, of: Hash) -> str:
+    def hashed(self, table: Table, of: Hash) -> str:
         key = write_text(self.salt.value_key(table, of.column, of.role))
         digest = f"encode(sha256(convert_to({key} || {_canonical(of.column)}, 'UTF8')), 'hex')"
         return f"CAST(CAST('x' || substr({digest}, 1, 16) AS bit(64)) AS bigint)"
@@ -65,11 +91,12 @@ def _clean(column: Column) -> str:
 
 
 def _canonical(column: Column) -> str:
-    """The one spelling of a value, as ``salt.canonical``."""
+    """The one spelling of a value that was read, as ``salt.canonical``."""
+    name = quote(column.name)
     if column.kind in (Kind.NUMBER, Kind.DATE):
-        bits = f"CAST('x' || encode(float8send({_clean(column)}), 'hex') AS bit(64))"
+        bits = f"CAST('x' || encode(float8send({name}), 'hex') AS bit(64))"
         return f"CAST({bits} AS text)"
-    return f"CAST({_clean(column)} AS text)"
+    return f"CAST({name} AS text)"
 
 
 class Postgres:

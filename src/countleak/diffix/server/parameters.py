@@ -6,6 +6,7 @@ Values enter as nodes of the parsed tree: a value cannot become anything but a v
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from sqlglot import exp
 
@@ -20,6 +21,11 @@ MOST_PARAMETERS = 10_000
 DAYS_TO_2000 = 10_957
 Parameter = int | Decimal | bool | str | None
 OF_KIND = {Kind.WHOLE: INT8, Kind.NUMBER: FLOAT8, Kind.TEXT: TEXT, Kind.DATE: TEXT}
+# What gives texts; a date is read as the text that writes it.
+_TEXTS_MADE = (
+    *(exp.Lower, exp.Upper, exp.Substring, exp.Trim, exp.Left, exp.Right, exp.Concat, exp.DPipe),
+    exp.TimestampTrunc,
+)
 _COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
 
 
@@ -59,15 +65,41 @@ def _inferred(node: exp.Expr, table: Table | None) -> Type:
     if isinstance(above, exp.Like | exp.ILike):
         return TEXT
     if isinstance(above, _COMPARING):
-        columns = {} if table is None else {n.lower(): k for n, k in table.columns.items()}
+        if table is None:
+            return TEXT
         sides = [above.this, above.args.get("expression")]
-        for side in sides:
-            if isinstance(side, exp.Column) and side.name.lower() in columns:
-                return OF_KIND[columns[side.name.lower()]]
-            if isinstance(side, exp.Lower | exp.Upper | exp.Substring | exp.Trim | exp.Left):
-                return TEXT
-        return TEXT if table is None else FLOAT8
+        return next((found for side in sides if (found := _of_side(side, table))), FLOAT8)
     return FLOAT8 if isinstance(above, exp.Binary) and table is not None else TEXT
+
+
+def _of_side(side: Any, table: Table) -> Type | None:
+    """The type of what stands on the other side, where that is no number by default."""
+    if isinstance(side, exp.Paren):
+        return _of_side(side.this, table)
+    if isinstance(side, exp.Cast):
+        return _of_cast(side)
+    if isinstance(side, _TEXTS_MADE):
+        return TEXT
+    if not isinstance(side, exp.Column):
+        return None
+    # A subquery may call what it selects like a column of the table.
+    aliases = side.root().find_all(exp.Alias)
+    meant = next(
+        (alias.this for alias in aliases if alias.alias.lower() == side.name.lower()), None
+    )
+    if meant is not None and meant is not side:
+        return (
+            _of_side(meant, table)
+            if not isinstance(meant, exp.Column)
+            else _of_column(meant, table)
+        )
+    return _of_column(side, table)
+
+
+def _of_column(column: exp.Column, table: Table) -> Type | None:
+    kinds = {name.lower(): kind for name, kind in table.columns.items()}
+    kind = kinds.get(column.name.lower())
+    return None if kind is None else OF_KIND[kind]
 
 
 def _of_cast(cast: exp.Cast) -> Type:

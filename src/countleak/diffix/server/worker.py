@@ -5,6 +5,7 @@ signal, upon which whatever runs here raises; where that does not help, it kills
 statement outlives its time limit, whether it is in the database, the parser or the noise.
 """
 
+import logging
 import signal
 import socket
 import sys
@@ -70,6 +71,8 @@ def work(server: socket.socket) -> None:
     # Ctrl-C and a service manager reach every process; the server alone decides when to end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    # The parser warns of what it does not know, and quotes it raw: a user could forge log lines.
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     stopping, requests = _Stopping(), _messages(server)
     orders: Orders = next(iter(requests))
     with ExitStack() as stack:

@@ -35,6 +35,12 @@ def truncated_in_sql(unit: str) -> str:
     return f"CAST(({cut} - DATE '{FIRST}') AS DOUBLE PRECISION)"
 
 
+def date_in_sql() -> str:
+    """The date as it is written, from its days; beyond the years read, the first or last."""
+    first, last = days_of(EARLIEST), days_of(LATEST)
+    return f"CAST({_DATE.format(f'least(greatest({{}}, {first}), {last})')} AS VARCHAR)"
+
+
 def column_in_sql(value: str) -> str:
     """The days of a date column; NULL for dates that are not read."""
     inside = f"{value} >= DATE '{EARLIEST}' AND {value} <= DATE '{LATEST}'"

@@ -13,9 +13,11 @@ from sqlglot import exp
 from countleak.diffix.sql.dates import FIELDS, INTERVALS, TRUNCATED, days_of
 from countleak.diffix.sql.functions import (
     BY_NODE,
+    CASTS,
     FUNCTIONS,
     GENERALISING,
     TRIMS,
+    WHOLE,
     check_arguments,
     magnitude,
 )
@@ -185,24 +187,31 @@ class Reader:
         return self._call(TRIMS[position], [node.this], depth)
 
     def _cast(self, node: Any, depth: int) -> Expression:
-        """A cast that no value can fail: to what the value is, or a number to a whole one.
+        """A cast that no value can fail; a text that writes no number becomes NULL.
 
-        That of a text to a date is how a question may write a date.
+        That of a constant text to a date is how a question may write a date.
         """
         only(node, "this", "to")
         only(node.args["to"], "this", "nested")
         inner, kind = self._read(node.this, depth + 1), node.args["to"].this
+        is_column = not isinstance(inner, Constant)
+        if kind is _KINDS.DATE and isinstance(inner, Constant) and isinstance(inner.value, str):
+            days_of(inner.value)
+            return inner
+        if kind is _KINDS.DATE and inner.kind is Kind.DATE:
+            return inner
+        if kind in (*WHOLES, *NUMBERS) and inner.kind is Kind.TEXT and is_column:
+            inner = _checked("number_of_text", (inner,))
+        if kind in TEXTS and is_column and inner.kind is not Kind.TEXT:
+            return _text_of(inner)
         if kind in WHOLES and inner.kind.numeric:
             return _checked("round", (inner,))
-        if kind is _KINDS.DATE:
-            if isinstance(inner, Constant) and isinstance(inner.value, str):
-                days_of(inner.value)
-                return inner
-            if inner.kind is Kind.DATE:
-                return inner
         if kind in (NUMBERS if inner.kind.numeric else TEXTS):
             return inner
-        raise Refused("A cast turns a number into an integer or a double; write no other.")
+        raise Refused(
+            "A cast turns numbers into integers and doubles, texts into numbers, and whole numbers "
+            "and dates into texts; write no other."
+        )
 
     def _shifted(self, node: Any, depth: int) -> Expression:
         """A date moved by an interval of days or weeks."""
@@ -272,7 +281,22 @@ class Reader:
 def _checked(name: str, arguments: tuple[Expression, ...]) -> Call:
     """A call whose arguments are those that the function takes."""
     check_arguments(name, arguments)
+    casts = (part.function for of in arguments for part in _parts(of) if isinstance(part, Call))
+    # What is written of a cast grows with every other one in it.
+    if name in CASTS and any(function in CASTS for function in casts):
+        raise Refused("A number or a date that is cast to text, or back, cannot be cast again.")
     return Call(name, arguments, FUNCTIONS[name].gives)
+
+
+def _text_of(expression: Expression) -> Call:
+    """The text of a date or a whole number; databases write others differently."""
+    if expression.kind is Kind.DATE:
+        return _checked("text_of_date", (expression,))
+    if expression.kind is Kind.WHOLE or (
+        isinstance(expression, Call) and expression.function in WHOLE
+    ):
+        return _checked("text_of_whole", (expression,))
+    raise Refused("A number is cast to text where it is whole; cast it to an integer first.")
 
 
 def _literal(node: exp.Expr) -> Constant:

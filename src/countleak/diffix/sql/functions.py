@@ -11,7 +11,14 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from countleak.diffix.sql.dates import FIELDS, MOST_DAYS, TRUNCATED, field_in_sql, truncated_in_sql
+from countleak.diffix.sql.dates import (
+    FIELDS,
+    MOST_DAYS,
+    TRUNCATED,
+    date_in_sql,
+    field_in_sql,
+    truncated_in_sql,
+)
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.magnitude import (
     OF_DAYS,
@@ -34,6 +41,9 @@ from countleak.diffix.sql.statement import Call, Column, Constant, Expression, K
 from countleak.errors import Refused
 
 MOST_EXPONENT = 4
+# A number in a text, as both databases match and read it; and the largest whole number in a text.
+NUMERAL = "[-+]?[0-9]{{1,15}}([.][0-9]{{1,15}})?"
+MOST_WHOLE = 10**15
 ZERO, HALF = "CAST(0 AS DOUBLE PRECISION)", "CAST(0.5 AS DOUBLE PRECISION)"
 
 
@@ -121,12 +131,38 @@ FUNCTIONS: dict[str, Function] = {
         )
         for unit in TRUNCATED
     },
+    # Casts: a text that writes no number is NULL; whole numbers and dates are kept in bounds.
+    "number_of_text": Function(
+        None,
+        (),
+        (_T,),
+        _N,
+        f"CASE WHEN {{0}} SIMILAR TO '{NUMERAL}' THEN CAST({{0}} AS DOUBLE PRECISION) END",
+        (),
+        lambda _: OF_NUMBER,
+    ),
+    "text_of_whole": Function(
+        None,
+        (),
+        (_N,),
+        _T,
+        f"CAST(CAST(least(greatest({{}}, {-MOST_WHOLE}), {MOST_WHOLE}) AS BIGINT) AS VARCHAR)",
+        (),
+        lambda _: OF_LENGTH,
+    ),
+    "text_of_date": Function(None, (), (_D,), _T, date_in_sql(), (), lambda _: OF_LENGTH),
     # The generalisations of the successor, which takes no others.
     "floor_by": Function(None, (), (_N, _N), _N, "(floor({0} / {1}) * {1})", (1,), rounded_to),
     "round_by": Function(
         None, (), (_N, _N), _N, f"(floor({{0}} / {{1}} + {HALF}) * {{1}})", (1,), rounded_to
     ),
 }
+CASTS = ("number_of_text", "text_of_whole", "text_of_date")
+# Functions that give whole numbers.
+WHOLE = (
+    *("floor", "ceil", "round", "trunc", "length", "days"),
+    *FIELDS.values(),
+)
 GENERALISING = ("floor_by", "round_by")
 # Functions that map a range of values to one; floor and ceil were not seen as such.
 ROUNDING = (

@@ -23,7 +23,7 @@ from sqlglot.errors import SqlglotError
 from countleak.diffix.sql.conditions import Clause, read_conditions
 from countleak.diffix.sql.expressions import Reader, only
 from countleak.diffix.sql.limits import LIMITS
-from countleak.diffix.sql.selection import FINISHING, read_columns, read_selection
+from countleak.diffix.sql.selection import FINISHING, read_columns, read_per_user, read_selection
 from countleak.diffix.sql.statement import Among, Column, Statement, Table
 from countleak.errors import Refused
 
@@ -249,10 +249,14 @@ def _subquery(node: Any, reader: Reader, depth: int) -> tuple[Reader, list[Claus
     if depth >= LIMITS.subqueries or type(node.this) is not exp.Select:
         raise Refused(f"A subquery is one SELECT, at most {LIMITS.subqueries} deep.")
     inner = node.this
-    only(inner, "expressions", "from_", "where")
+    only(inner, "expressions", "from_", "where", "group")
     LIMITS.check("expressions", inner.expressions)
     reader, clauses = _source(inner, reader, depth + 1)
-    selected = read_columns(inner.expressions, reader)
+    if inner.args.get("group"):
+        per_user, selected = read_per_user(inner, reader)
+        reader = replace(reader, table=per_user.grouped)
+    else:
+        selected = read_columns(inner.expressions, reader)
     if not any(isinstance(e, Column) and e.name == reader.table.user for _, e in selected):
         raise Refused(f"A subquery must select the user id column `{reader.table.user}`.")
     return replace(reader, alias=_alias(node), selected=selected), clauses

@@ -4,11 +4,13 @@ How many statements a question takes depends on its text alone, never on the row
 time must not learn whether anything was suppressed. Databases are quick where there is no row at
 all, so there always is one: nobody's, whose columns are NULL, and which counts for nothing. Groups
 that are kept are sent as arrays and joined, so their number costs no more than that of rows.
+``Dialect.matching`` may add decoys to few rows, which count for nothing either.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from countleak.diffix.sql.per_user import per_user_sources
 from countleak.diffix.sql.render import (
     Dialect,
     Hash,
@@ -17,6 +19,7 @@ from countleak.diffix.sql.render import (
     Values,
     parameter,
     quote,
+    write_amount,
     write_key,
     write_where,
 )
@@ -31,10 +34,10 @@ from countleak.diffix.sql.statement import (
 )
 
 Key = tuple[object, ...]
+# Expressions in SQL under their names.
+Selected = Mapping[str, str]
 # The bucket of all groups that are not kept.
 REST = -1
-# A number in a sum is at most this large, so that sums of decimals stay below 38 digits.
-LARGEST_ADDED = 1e15
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,11 @@ class Asked:
         Without groups there is one bucket, whatever its size.
         """
         values: Values = []
-        if not self.statement.groups:
-            text = f"SELECT {', '.join(self._measures())} FROM {self._source()} "
-            return Sql(f"{text}WHERE {write_where(self.statement, values)}", values)
-        keys = ", ".join(self._key_names())
-        return Sql(
-            f"SELECT {', '.join([keys, *self._measures()])} FROM "
-            f"({self._rows(self._measured(), values)}) AS r GROUP BY {keys} "
-            f"HAVING {self._users()} >= {least}",
-            values,
-        )
+        rows, keys = self._rows(self._measured(), values), self._key_names()
+        text = f"SELECT {', '.join([*keys, *self._measures()])} FROM ({rows}) AS r"
+        if keys:
+            text += f" GROUP BY {', '.join(keys)} HAVING {self._users()} >= {least}"
+        return Sql(text, values)
 
     def rest(self, kept: Sequence[Key]) -> Sql:
         """Users and hashes, as of a bucket, of all rows that are in none of the ``kept`` groups."""
@@ -76,14 +74,24 @@ class Asked:
         Each side is how many users, their sum, and the ``most`` largest contributions.
         """
         values: Values = []
-        user = f"{quote(self.statement.table.user)} AS u"
-        rows = self._labelled([user, f"{_amount(aggregate)} AS v"], kept, values)
+        selected = {"u": quote(self.statement.table.user), "v": write_amount(aggregate)}
+        rows = self._labelled(selected, kept, values)
         if aggregate.function == "stddev":
-            rows = _squared(rows)
-        users = _credited(rows) if aggregate.distinct else _added(rows, aggregate)
+            rows = _squared(rows, self.dialect)
+        users = (
+            _credited(rows, self.dialect)
+            if aggregate.distinct
+            else _added(rows, aggregate, self.dialect)
+        )
         sides = []
-        for side in ("CASE WHEN c >= 0 THEN c END", "CASE WHEN c < 0 THEN -c END"):
-            sides += [f"count({side})", f"sum({side})", self.dialect.largest(side, most)]
+        for sign, added in ((">=", "c"), ("<", "-c")):
+            side = f"CASE WHEN c {sign} 0 THEN {added} END"
+            largest = self.dialect.largest(f"coalesce({side}, 0)", most)
+            sides += [
+                f"count(CASE WHEN c {sign} 0 THEN u END)",
+                f"coalesce(sum({side}), 0)",
+                largest,
+            ]
         return Sql(f"SELECT bucket, {', '.join(sides)} FROM ({users}) AS s GROUP BY bucket", values)
 
     def ranked(self, aggregate: Aggregate, most: int, kept: Sequence[Key]) -> Sql:
@@ -95,13 +103,14 @@ class Asked:
         values: Values = []
         name = quote(aggregate.column.name) if aggregate.column else "1"
         amount = f"CAST({name} AS DOUBLE PRECISION)"
-        selected = [
-            f"{quote(self.statement.table.user)} AS u",
-            f"{'-' if aggregate.function == 'min' else ''}{amount} AS v",
-        ]
+        amount = f"-{amount}" if aggregate.function == "min" else amount
+        selected = {"u": quote(self.statement.table.user), "v": amount}
         rows = self._labelled(selected, kept, values)
         of_user = "avg(v)" if aggregate.function == "median" else "max(v)"
-        users = f"SELECT bucket, u, {of_user} AS c FROM ({rows}) AS a GROUP BY bucket, u"
+        users = (
+            f"SELECT bucket, u, {self.dialect.counted(of_user)} AS c FROM ({rows}) AS a "
+            f"GROUP BY bucket, u{self.dialect.apart}"
+        )
         number, shown = "count(c)", users
         if aggregate.function == "median":
             shown = (
@@ -128,10 +137,10 @@ class Asked:
             for h in self._hashes()
         ]
 
-    def _measured(self) -> list[str]:
+    def _measured(self) -> Selected:
         """The columns that are measured."""
-        names = [self.statement.table.user, *(h.name for h in self._hashes())]
-        return [quote(name) for name in dict.fromkeys(names)]
+        user, names = quote(self.statement.table.user), [quote(h.name) for h in self._hashes()]
+        return {user: self.dialect.counted(user)} | {name: name for name in names}
 
     def _key_names(self) -> list[str]:
         return [quote(f"key {place}") for place in range(len(self.statement.groups))]
@@ -141,25 +150,33 @@ class Asked:
         user = Hash(Column(table.user, table.columns[table.user]), "user")
         return [user, *(Hash(column, "value") for column in self.materials)]
 
-    def _source(self) -> str:
-        statement, hashes = self.statement, self._hashes()
-        columns = [hashes[0].column]
+    def _rows(self, selected: Selected, values: Values) -> str:
+        """Matching rows, and nobody's, with their keys and what is ``selected``."""
+        statement, dialect = self.statement, self.dialect
+        groups = zip(statement.groups, self._key_names(), strict=True)
+        columns = {name: write_key(group, values) for group, name in groups} | dict(selected)
+        named = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+        table, hashes = statement.table, self._hashes()
+        if table.per_user:
+            source, decoys = per_user_sources(statement, hashes, dialect, values)
+            hashes = [of for of in hashes if of.column in table.per_user.columns]
+        else:
+            source = dialect.source(table, self._columns())
+            decoys = f"SELECT * FROM {source} WHERE {quote(table.user)} IS NOT NULL"
+        where = write_where(table, statement.outer, values)
+        matching = dialect.matching(table, source, hashes, where, decoys)
+        return f"SELECT {named}{dialect.apart} FROM {matching}"
+
+    def _columns(self) -> list[Column]:
+        """The columns that are needed of the table."""
+        statement = self.statement
+        columns = [of.column for of in self._hashes()]
         columns += [c for group in statement.groups for c in columns_of(group)]
         columns += [c for condition in statement.conditions for c in mentioned(condition)]
         columns += [a.column for a in statement.aggregates if a.column is not None]
-        return self.dialect.source(statement.table, list(dict.fromkeys(columns)), hashes)
+        return list(dict.fromkeys(columns))
 
-    def _rows(self, selected: Sequence[str], values: Values) -> str:
-        """Matching rows, and nobody's, with their keys and what is ``selected``."""
-        groups = zip(self.statement.groups, self._key_names(), strict=True)
-        columns = [f"{write_key(group, values)} AS {name}" for group, name in groups]
-        return (
-            f"SELECT {', '.join([*columns, *selected])} FROM {self._source()} "
-            f"WHERE ({write_where(self.statement, values)}) "
-            f"OR {quote(self.statement.table.user)} IS NULL"
-        )
-
-    def _labelled(self, selected: Sequence[str], kept: Sequence[Key], values: Values) -> str:
+    def _labelled(self, selected: Selected, kept: Sequence[Key], values: Values) -> str:
         """Matching rows with the number of their bucket among the ``kept``; without groups 0."""
         statement = self.statement
         rows = self._rows(selected, values)
@@ -194,50 +211,43 @@ def _arrays(place: int, group: Expression, keys: Sequence[object], values: Value
     ]
 
 
-def _amount(aggregate: Aggregate) -> str:
-    """What a row adds; NULL where it adds nothing."""
-    if aggregate.column is None:
-        return "1"
-    name = quote(aggregate.column.name)
-    if aggregate.function == "count":
-        return name
-    bound = f"CAST({LARGEST_ADDED:g} AS DOUBLE PRECISION)"
-    if aggregate.function == "stddev":
-        number = f"CAST({name} AS DOUBLE PRECISION)"
-        return f"CASE WHEN {name} IS NOT NULL THEN least(greatest({number}, -{bound}), {bound}) END"
-    # Decimals add up to the same in any order; doubles would not, and noise must be sticky.
-    if aggregate.column.kind is Kind.WHOLE:
-        return f"CAST({name} AS DECIMAL(38, 0))"
-    bounded = f"least(greatest({name}, -{bound}), {bound})"
-    return f"CASE WHEN {name} IS NOT NULL THEN CAST({bounded} AS DECIMAL(38, 6)) END"
-
-
-def _squared(rows: str) -> str:
+def _squared(rows: str, dialect: Dialect) -> str:
     """The rows with the square of what they are away from the average of their bucket."""
-    away = "v - avg(v) OVER (PARTITION BY bucket)"
-    return f"SELECT bucket, u, power({away}, 2) AS v FROM ({rows}) AS a"
+    away = f"v - avg(v) OVER (PARTITION BY bucket{dialect.apart})"
+    return f"SELECT bucket, u, power({away}, 2) AS v{dialect.apart} FROM ({rows}) AS a"
 
 
-def _added(rows: str, aggregate: Aggregate) -> str:
+def _added(rows: str, aggregate: Aggregate, dialect: Dialect) -> str:
     """What each user of a bucket adds; to a count everyone adds something, if only 0."""
     value = "CASE WHEN u IS NOT NULL THEN count(v) END"
     if aggregate.function != "count":
         value = "sum(v)"
-    return f"SELECT bucket, u, {value} AS c FROM ({rows}) AS a GROUP BY bucket, u"
+    return _per_user(rows, value, dialect)
 
 
-def _credited(rows: str) -> str:
+def _per_user(rows: str, value: str, dialect: Dialect) -> str:
+    """A value of each user in a bucket."""
+    apart = dialect.apart
+    return (
+        f"SELECT bucket, {dialect.counted('u')} AS u, {dialect.weighed(value)} AS c "
+        f"FROM ({rows}) AS a GROUP BY bucket, u{apart}"
+    )
+
+
+def _credited(rows: str, dialect: Dialect) -> str:
     """How many distinct values each user of a bucket is credited with.
 
     A value that several users have is one value: it is credited to one with the fewest.
     """
-    pairs = f"SELECT DISTINCT bucket, u, v FROM ({rows}) AS a"
-    sized = f"SELECT bucket, u, v, count(v) OVER (PARTITION BY bucket, u) AS n FROM ({pairs}) AS p"
+    columns, bucket = f"bucket, u, v{dialect.apart}", f"PARTITION BY bucket{dialect.apart}"
+    pairs = f"SELECT DISTINCT {columns} FROM ({rows}) AS a"
+    sized = f"SELECT {columns}, count(v) OVER ({bucket}, u) AS n FROM ({pairs}) AS p"
     ranked = (
-        "SELECT bucket, u, v, row_number() OVER (PARTITION BY bucket, v ORDER BY n, u) AS place "
+        f"SELECT {columns}, row_number() OVER ({bucket}, v ORDER BY n, u) AS place "
         f"FROM ({sized}) AS q"
     )
-    return (
-        "SELECT bucket, u, CASE WHEN count(v) > 0 THEN count(v) END AS c "
-        f"FROM ({ranked}) AS w WHERE place = 1 GROUP BY bucket, u"
+    return _per_user(
+        f"SELECT * FROM ({ranked}) AS w WHERE place = 1",
+        "CASE WHEN count(v) > 0 THEN count(v) END",
+        dialect,
     )

@@ -4,11 +4,12 @@ The same text means the same to DuckDB and PostgreSQL, but for what ``Dialect`` 
 are parameters, so questions that differ in nothing else are one text, which a database plans once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from countleak.diffix.sql.functions import FUNCTIONS
 from countleak.diffix.sql.statement import (
+    Aggregate,
     Among,
     Call,
     Column,
@@ -17,15 +18,18 @@ from countleak.diffix.sql.statement import (
     Differs,
     Equal,
     Expression,
+    Kind,
     Like,
     Null,
     Range,
-    Statement,
     Table,
     columns_of,
     expressions_of,
     mentioned,
 )
+
+# A number in a sum is at most this large, so that sums of decimals stay below 38 digits.
+LARGEST_ADDED = 1e15
 
 Value = str | float | list[str] | list[float] | list[int] | list[bool]
 # The constants of a text, in the order of its parameters $1, $2, ...
@@ -54,13 +58,41 @@ class Hash(NamedTuple):
 class Dialect(Protocol):
     """What the databases do not agree on."""
 
-    def source(self, table: Table, columns: Sequence[Column], hashes: Sequence[Hash]) -> str:
-        """The table with these columns and hashes, for FROM.
+    def source(self, table: Table, columns: Sequence[Column]) -> str:
+        """The table with these columns, for FROM.
 
         No value of them can raise an error: numbers have the magnitudes of ``magnitude``, or are
         NULL where they are none, and texts are no longer than the limit. Rows without a user are
         left out, but for one that is nobody's: all its columns are NULL.
         """
+        ...
+
+    @property
+    def apart(self) -> str:
+        """What more rows are grouped by, after a comma, where decoys are among them."""
+        ...
+
+    def matching(
+        self, table: Table, source: str, hashes: Sequence[Hash], where: str, decoys: str
+    ) -> str:
+        """The rows of a source where a condition holds, with ``hashes``, for FROM.
+
+        Where the work on a row could be measured, ``decoys`` fill up what few rows there are. They
+        are computed with like all others, and ``counted`` and ``weighed`` make them count for
+        nothing.
+        """
+        ...
+
+    def hashed(self, table: Table, of: Hash) -> str:
+        """The hash of a column's value."""
+        ...
+
+    def counted(self, expression: str) -> str:
+        """The expression, NULL for decoys."""
+        ...
+
+    def weighed(self, expression: str) -> str:
+        """The number, 0 for decoys."""
         ...
 
     def largest(self, expression: str, count: int) -> str:
@@ -112,14 +144,33 @@ def write_key(expression: Expression, values: Values) -> str:
     return f"CASE WHEN {unknown} THEN NULL ELSE {known} END"
 
 
-def write_where(statement: Statement, values: Values) -> str:
-    """The WHERE clause."""
+def write_amount(aggregate: Aggregate) -> str:
+    """What a row adds; NULL where it adds nothing."""
+    if aggregate.column is None:
+        return "1"
+    name = quote(aggregate.column.name)
+    if aggregate.function == "count":
+        return name
+    bound = f"CAST({LARGEST_ADDED:g} AS DOUBLE PRECISION)"
+    if aggregate.function == "stddev":
+        number = f"CAST({name} AS DOUBLE PRECISION)"
+        return f"CASE WHEN {name} IS NOT NULL THEN least(greatest({number}, -{bound}), {bound}) END"
+    # Decimals add up to the same in any order; doubles would not, and noise must be sticky.
+    if aggregate.column.kind is Kind.WHOLE:
+        return f"CAST({name} AS DECIMAL(38, 0))"
+    bounded = f"least(greatest({name}, -{bound}), {bound})"
+    return f"CASE WHEN {name} IS NOT NULL THEN CAST({bounded} AS DECIMAL(38, 6)) END"
+
+
+def write_where(table: Table, conditions: Iterable[Condition], values: Values) -> str:
+    """The WHERE clause: the rows of all conditions, and nobody's."""
+    user = quote(table.user)
     # Nobody's row counts for nothing.
-    parts = [f"{quote(statement.table.user)} IS NOT NULL"]
+    parts = [f"{user} IS NOT NULL"]
     # Comparing a column costs less than computing, so it goes first and leaves fewer rows.
-    for condition in sorted(statement.conditions, key=_computes):
+    for condition in sorted(conditions, key=_computes):
         parts += _write_condition(condition, values)
-    return " AND ".join(dict.fromkeys(parts))
+    return f"({' AND '.join(dict.fromkeys(parts))}) OR {user} IS NULL"
 
 
 def _write_condition(condition: Condition, values: Values) -> list[str]:

@@ -15,7 +15,9 @@ from countleak.diffix.sql.statement import (
     Expression,
     Having,
     Order,
+    PerUser,
     Statement,
+    kind_per_user,
 )
 from countleak.errors import Refused
 
@@ -30,9 +32,12 @@ AGGREGATES: dict[type, str] = {
     exp.Median: "median",
     exp.Stddev: "stddev",
     exp.StddevSamp: "stddev",
+    exp.Variance: "variance",
 }
 # What says how large the noise of an aggregate is.
-OF_NOISE = ("count_noise", "sum_noise", "avg_noise", "stddev_noise")
+OF_NOISE = ("count_noise", "sum_noise", "avg_noise", "stddev_noise", "variance_noise")
+# What a subquery may make of all rows of a user.
+PER_USER = ("count", "sum", "min", "max", "avg")
 OPERATORS: dict[type, str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -88,6 +93,44 @@ def read_columns(nodes: list[exp.Expr], reader: Reader) -> tuple[tuple[str, Expr
         if alias is None and type(inner) is not exp.Column:
             raise Refused("A function that a subquery selects must be given a name with AS.")
         selected.append((alias or inner.name, expression))
+    return _apart(selected)
+
+
+def read_per_user(
+    tree: exp.Select, reader: Reader
+) -> tuple[PerUser, tuple[tuple[str, Expression], ...]]:
+    """What a subquery makes of all rows of a user, and the names and meanings of its columns."""
+    table = reader.table
+    user = Column(table.user, table.columns[table.user])
+    if table.per_user is not None:
+        raise Refused("A subquery that groups cannot stand in another one that does.")
+    if _groups(tree, reader) != (user,):
+        raise Refused(f"A subquery groups by the user id column `{user.name}` only.")
+    selected: list[tuple[str, Expression]] = []
+    aggregates: dict[str, Aggregate] = {}
+    for node in tree.expressions:
+        inner, alias = _bare(node)
+        if _is_aggregate(inner):
+            aggregate = _aggregate(inner, None, reader)
+            if aggregate.function not in PER_USER:
+                raise Refused(f"A subquery takes {', '.join(PER_USER)}, no others.")
+            # Whatever it is called in the question, the noise is that of what it is.
+            column = f"`{aggregate.column.name}`" if aggregate.column else "*"
+            distinct = "DISTINCT " if aggregate.distinct else ""
+            name = f"{aggregate.function}({distinct}{column})"
+            aggregates[name] = replace(aggregate, label=name)
+            kind = kind_per_user(aggregate)
+            selected.append((alias or aggregate.function, Column(name, kind)))
+        elif reader.expression(inner) == user:
+            selected.append((alias or inner.name, user))
+        else:
+            raise Refused(f"A subquery that groups selects `{user.name}` and aggregates.")
+    LIMITS.check("aggregates", aggregates)
+    return PerUser(table, tuple(aggregates.values())), _apart(selected)
+
+
+def _apart(selected: list[tuple[str, Expression]]) -> tuple[tuple[str, Expression], ...]:
+    """What a subquery selects, if its names differ."""
     names = [name.lower() for name, _ in selected]
     if len(set(names)) < len(names):
         raise Refused("A subquery selects two columns of one name; rename one with AS.")

@@ -39,7 +39,8 @@ class Table:
     """A table that may be asked about, and which of its columns names the user of a row.
 
     ``single`` are the columns in which no value occurs twice. ``isolating`` are those whose
-    values mostly belong to one user each.
+    values mostly belong to one user each. ``per_user`` says what its rows are made of, where a
+    subquery makes one of all rows of a user.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Table:
     columns: dict[str, Kind] = field(hash=False)
     single: frozenset[str] = frozenset()
     isolating: frozenset[str] = frozenset()
+    per_user: "PerUser | None" = None
 
     @property
     def one_row_per_user(self) -> bool:
@@ -181,14 +183,47 @@ def mentioned(condition: Condition) -> tuple[Column, ...]:
 class Aggregate:
     """A function of a column (a count: or of the rows), under its ``label``.
 
-    ``count``, ``sum``, ``avg``, ``min``, ``max``, ``median``, ``stddev``, or the SD of the noise of
-    one, as ``count_noise``.
+    ``count``, ``sum``, ``avg``, ``min``, ``max``, ``median``, ``stddev``, ``variance``, or the SD
+    of the noise of one, as ``count_noise``.
     """
 
     function: str
     column: Column | None
     distinct: bool
     label: str
+
+
+@dataclass(frozen=True)
+class PerUser:
+    """A subquery that groups by the user id: aggregates of a ``table``, under their columns."""
+
+    table: Table
+    aggregates: tuple[Aggregate, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the aggregates."""
+        return tuple(Column(each.label, kind_per_user(each)) for each in self.aggregates)
+
+    @property
+    def grouped(self) -> Table:
+        """The table of one row per user."""
+        user = self.table.user
+        columns = {column.name: column.kind for column in self.columns}
+        return replace(
+            self.table,
+            columns={user: self.table.columns[user]} | columns,
+            single=frozenset({user}),
+            isolating=self.table.isolating | set(columns),
+            per_user=self,
+        )
+
+
+def kind_per_user(aggregate: Aggregate) -> Kind:
+    """What the aggregate of a user's rows is; sums and averages leave the whole numbers."""
+    if aggregate.function == "count" or aggregate.column is None:
+        return Kind.WHOLE
+    return Kind.NUMBER if aggregate.function in ("sum", "avg") else aggregate.column.kind
 
 
 @dataclass(frozen=True)
@@ -230,6 +265,19 @@ class Statement:
     limit: int | None = None
     offset: int = 0
     distinct: bool = False
+
+    @property
+    def inner(self) -> tuple[Condition, ...]:
+        """The conditions on the rows that a subquery groups by user."""
+        per_user = self.table.per_user
+        grouped = set(per_user.columns) if per_user else set()
+        return tuple(c for c in self.conditions if per_user and not grouped & {*mentioned(c)})
+
+    @property
+    def outer(self) -> tuple[Condition, ...]:
+        """The conditions on the rows of the table."""
+        inner = self.inner
+        return tuple(condition for condition in self.conditions if condition not in inner)
 
 
 def snap_ranges(statement: Statement) -> Statement:

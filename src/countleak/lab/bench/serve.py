@@ -56,7 +56,7 @@ def measure(queries: int, connections: Sequence[int], progress: Progress) -> lis
         served = stack.enter_context(
             serve_columns(bank.all_columns, bank.key[0], folder, SALT, RELEASE)
         )
-        plain = stack.enter_context(_plain_server(bank))
+        plain = stack.enter_context(plain_server(bank))
         diffix = Diffix(bank, secret, RELEASE, SALT)
         over_wire = PostgresTarget(served.postgres, questions)
         systems: list[tuple[str, Callable[[], Connection[str]], Sequence[int]]] = [
@@ -116,7 +116,7 @@ def _throughput(
 
 
 @contextmanager
-def _plain_server(bank: People) -> Iterator[str]:
+def plain_server(bank: People) -> Iterator[str]:
     """The address of a PostgreSQL server that holds the bank as it is."""
     kinds = {"i": "bigint", "f": "double precision", "U": "text"}
     columns = bank.all_columns
