@@ -40,7 +40,8 @@ class Attempt:
     """One decoder on one world: who (n,) was guessed right, how surely, and who was proven.
 
     ``confidence`` (n,) is missing where the decoder gives no probabilities; ``expected`` is the
-    share of right values that it expects; ``reason`` is what it says about its choice.
+    share of right values that it expects; ``reason`` is why its model does
+    not fit, or else why it made its choice.
     """
 
     right: NDArray[np.bool_]
@@ -164,7 +165,7 @@ def _attempt(decoder: Decoder, world: World, is_auto: bool) -> Attempt:
         guess.proven,
         guess.confidence,
         guess.expected_right,
-        guess.basis.picked_because,
+        guess.basis.misfit or guess.basis.picked_because,
         seconds,
     )
 
