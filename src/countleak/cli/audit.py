@@ -1,5 +1,6 @@
 """`countleak audit`: plan, ask, solve and score in one go, and say whether too much leaks."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +40,8 @@ from countleak.errors import InputError, NoResult
 from countleak.shares import percent
 
 FAILED = 1
+# The kinds of target whose table lists its people.
+LISTING = ("postgresql", "database", "duckdb")
 BY_SECRET: Needs = {
     **RULES_BY_SECRET,
     "--time-limit": {"the secret": ("a bit",)},
@@ -114,7 +117,6 @@ def audit(
     target: Annotated[
         TargetWord, typer.Argument(help=TARGET_HELP, parser=read_target, metavar="TARGET")
     ],
-    secret: options.Secret,
     who: options.Who,
     questions: Questions,
     simulation: Simulation,
@@ -123,6 +125,7 @@ def audit(
     stated: StatedRules,
     decoding: Decoding,
     judging: Judging,
+    secret: options.Secret | None = None,
     seed: options.Seed = 0,
     folder: Annotated[
         Path, typer.Option(help="Where the files go; an audit there is resumed.")
@@ -131,7 +134,9 @@ def audit(
 ) -> None:
     """Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed."""
     fail_above, rules = judging.checked(), stated.rules()
-    people = who.read(target.people)
+    people = _people(target, who, live, questions.columns, secret)
+    if secret is None:
+        raise InputError("say what is secret, like --secret \"status = 'C'\"")
     answers = judging.known(people, who.id_column)
     named = answers.named(secret)
     bare = not answers.knows(named)
@@ -190,6 +195,19 @@ def audit(
         console.say(result.verdict_in_words(fail_above))
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _people(
+    target: TargetWord, who: options.Who, live: Live, columns: Sequence[str], secret: str | None
+) -> People:
+    """Who is asked about: those who are named, or whom the table of a database lists itself."""
+    if who.people is not None or target.kind not in LISTING:
+        return who.read(target.people)
+    # Loaded here: most audits ask no database.
+    from countleak.cli.live_targets import named_people
+
+    people = named_people(target, live, who.id_column, columns, secret is not None)
+    return people.between(*who.between) if who.between else people
 
 
 def _require_claims(result: AuditResult, target: TargetWord) -> None:

@@ -1,7 +1,7 @@
 """Words that name a system to ask: an address, a file of a database, a function, a command."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,12 @@ from countleak.audit.targets.callables import CallableTarget
 from countleak.audit.targets.command import SCHEME, CommandTarget
 from countleak.audit.targets.database import DatabaseTarget
 from countleak.audit.targets.embedded import READERS, DuckTarget
+from countleak.audit.targets.listing import listed_people, tables_of_postgres
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.sql import CountSql, SqlQuestions
-from countleak.errors import InputError
+from countleak.cli import console
+from countleak.errors import InputError, TargetError
 from countleak.foreign import clean, first_line
 
 if TYPE_CHECKING:
@@ -42,35 +44,79 @@ def live_target(
     questions = SqlQuestions(
         table or UNNAMED, people.key, secret, live.system_at(word), template=template
     )
-    if table is None and word.kind in ("postgresql", "http"):
+    if table is None and word.kind == "http":
         raise InputError("name the table that is asked about with --table")
-    target = _target(word, live, questions, people)
-    if not target.is_local and not (live.authorised_by or "").strip():
-        raise InputError(
-            f"{target} is not this machine; ask only systems you may audit, and say who allows "
-            "it with --authorised-by NAME"
-        )
+    target = _authorised(_target(word, live, questions, people), live)
     if table is None:
-        assert isinstance(target, DatabaseTarget | DuckTarget)
-        tables = [f"{name} ({', '.join(columns)})" for name, columns in target.tables().items()]
-        more = ", ..." if len(tables) > MOST_SHOWN else ""
-        there = clean(", ".join(tables[:MOST_SHOWN])) or "none"
-        raise InputError(f"name the table that is asked about with --table; there is {there}{more}")
+        raise InputError(f"name the table that is asked about with --table; {_there_is(target)}")
     if isinstance(target, CommandTarget) and not dry_run:
         target.start()
     return target
 
 
-def _own_table(word: "TargetWord", people: People) -> str | None:
+def named_people(
+    word: "TargetWord", live: "Live", id_column: str | None, columns: Sequence[str], secret: bool
+) -> People:
+    """The people that the table of a database lists itself, where nobody else names them.
+
+    What is not named, table, id or the secret, is asked for with what there is.
+    """
+    key = tuple(part.strip() for part in (id_column or "").split(",") if part.strip())
+    table = live.table or _own_table(word, None)
+    questions = SqlQuestions(table or UNNAMED, key or (UNNAMED,), None, live.system_at(word))
+    target = _authorised(_target(word, live, questions, None), live)
+    assert isinstance(target, PostgresTarget | DatabaseTarget | DuckTarget)
+    wanted = {"--table": table, "--id": key, "--secret": secret}
+    missing = [option for option, given in wanted.items() if not given]
+    if missing:
+        *others, last = missing
+        listed = f"{', '.join(others)} and {last}" if others else last
+        raise InputError(f"name {listed}; {_there_is(target)}")
+    try:
+        with console.waiting("reading ids"):
+            return listed_people(target, columns)
+    except TargetError as error:
+        raise InputError(
+            f"the people cannot be read from the table ({error}); name them in a file, with "
+            "--people"
+        ) from None
+
+
+def _authorised(target: LiveTarget, live: "Live") -> LiveTarget:
+    """The target, which is on this machine, or somebody allows it."""
+    if target.is_local or (live.authorised_by or "").strip():
+        return target
+    raise InputError(
+        f"{target} is not this machine; ask only systems you may audit, and say who allows it "
+        "with --authorised-by NAME"
+    )
+
+
+def _there_is(target: LiveTarget) -> str:
+    """The tables that a system has, and their columns."""
+    if isinstance(target, PostgresTarget):
+        try:
+            found = tables_of_postgres(target)
+        except TargetError as error:
+            return str(error)
+    else:
+        assert isinstance(target, DatabaseTarget | DuckTarget)
+        found = target.tables()
+    tables = [f"{name} ({', '.join(columns)})" for name, columns in found.items()]
+    more = ", ..." if len(tables) > MOST_SHOWN else ""
+    return f"there is {clean(', '.join(tables[:MOST_SHOWN])) or 'none'}{more}"
+
+
+def _own_table(word: "TargetWord", people: People | None) -> str | None:
     """The table that is asked about where none is named: a file's own, or that of the people."""
     path = Path(word.text.removeprefix(DUCKDB))
     if word.kind == "duckdb" and path.suffix in READERS:
         return path.stem
-    return people.table if word.kind in ("callable", "command") else None
+    return people.table if people and word.kind in ("callable", "command") else None
 
 
 def _target(
-    word: "TargetWord", live: "Live", questions: SqlQuestions, people: People
+    word: "TargetWord", live: "Live", questions: SqlQuestions, people: People | None
 ) -> LiveTarget:
     text, limits = word.text, live.limits
     if word.kind == "postgresql":
@@ -87,7 +133,9 @@ def _target(
         return DuckTarget(text.removeprefix(DUCKDB), questions, limits)
     if word.kind == "callable":
         return CallableTarget(load_function(text), questions, limits, text)
-    return CommandTarget(text.removeprefix(SCHEME), questions, limits, _kinds(people))
+    return CommandTarget(
+        text.removeprefix(SCHEME), questions, limits, _kinds(people) if people else {}
+    )
 
 
 def load_function(word: str) -> Callable[..., Any]:

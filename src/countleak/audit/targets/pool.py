@@ -53,6 +53,10 @@ class TakesTables(Protocol):
         """The rows of a table, its groups and then a count in each."""
         ...
 
+    def close(self) -> None:
+        """Give it up without waiting."""
+        ...
+
 
 @dataclass(frozen=True)
 class Question(Generic[Sent]):

@@ -163,7 +163,7 @@ class SqlQuestions:
 
         for table in statements_of(queries, positions):
             grouped = [grouping.expression() for grouping in table.groupings]
-            select = exp.select(*grouped, self._aggregate.copy()).from_(self._table.copy())
+            select = exp.select(*grouped, self._aggregate.copy()).from_(self.parsed_table.copy())
             if (condition := self._condition(int(table.positions[0]) // len(queries))) is not None:
                 select = select.where(condition)
             numbers = [exp.convert(place) for place in range(1, len(grouped) + 1)]
@@ -201,8 +201,8 @@ class SqlQuestions:
 
         where = self._where(queries, position)
         if self.template is not None:
-            return self.template.filled(self._table, self._in_sql(where), self.dialect)
-        return self._in_sql(select(self._aggregate, self._table, where, self.dialect))
+            return self.template.filled(self.parsed_table, self._in_sql(where), self.dialect)
+        return self._in_sql(select(self._aggregate, self.parsed_table, where, self.dialect))
 
     def parts_of(self, queries: Queries, position: int) -> Parts:
         """The question at a position in parts."""
@@ -246,7 +246,8 @@ class SqlQuestions:
         return expression.sql(dialect=self.dialect, identify=True)
 
     @cached_property
-    def _table(self) -> "exp.Expr":
+    def parsed_table(self) -> "exp.Expr":
+        """The table as SQL names it."""
         from sqlglot import exp, parse_one
         from sqlglot.errors import SqlglotError
 
