@@ -197,7 +197,7 @@ def test_a_live_postgresql_whose_names_need_quoting(run, tmp_path, plain, branch
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ((), "say who is asked about: --people FILE"),
+        ((), "name --id; there is client's loans (2024)"),
         # Nobody is proven to have a value of several.
         (
             ("--people", "ids.csv", "--fail-above", 0.5, "--secret", "status in ('A', 'C')"),

@@ -302,7 +302,6 @@ def test_a_file_of_no_kind_is_one_line(refused, text, words):
         ",\n1,A\n2,C\n",
         'id,status\n1,"A\n2,C\n',
         'id,status\n1,"A"x\n2,C\n',
-        "id;status\n1;A\n2;C\n",
         "id\n1\n2\n3\n",
         "status\nA\nC\n",
         "id,status\n1,A\n2,B\n",

@@ -43,7 +43,7 @@ def audited(run, tmp_path, bank, monkeypatch):
     # What is imported here is forgotten after the test.
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield lambda target, *words: run(
-        "audit", target, "--people", "people.csv", *SECRET, "-m", 60, *words
+        "audit", target, "--people", "people.csv", *SECRET, "--family", "subsets", "-m", 60, *words
     )
     for name in ("engine", "broken"):
         sys.modules.pop(name, None)

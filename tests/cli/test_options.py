@@ -110,5 +110,5 @@ def test_help_lists_the_options_of_a_group_under_what_it_says_of_itself(run):
     shown = run("audit", "--help").out
     titles = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles[:3] == ["Arguments:", "Options:", "The people asked about:"]
-    assert shown.index("--fail-above") < shown.index("The people asked about:")
+    assert shown.index("--folder") < shown.index("The people asked about:")
     assert "TargetWord" not in shown

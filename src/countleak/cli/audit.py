@@ -10,7 +10,7 @@ import typer
 from countleak.attack.decoders import TIME_LIMIT
 from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
-from countleak.attack.secrets import Bit
+from countleak.attack.secrets import Bit, Secret
 from countleak.audit.control import control
 from countleak.audit.families import statements
 from countleak.audit.people import People
@@ -104,6 +104,16 @@ class Judging:
             raise InputError(f"--fail-above is {self.fail_above:g}; choose a share from 0 to 1")
         return self.fail_above
 
+    def check_without(self, secret: Secret) -> None:
+        """Raise where what is wanted takes the truth, which is not there."""
+        if self.control:
+            raise InputError("--control compares with the truth; name a file of it with --truth")
+        if self.fail_above is not None and not isinstance(secret, Bit):
+            raise InputError(
+                "--fail-above compares with the truth, but the people have no column "
+                f"{secret.column!r}; leave it out, add the column, or name a file with --truth"
+            )
+
     def known(self, people: People, id_column: str | None) -> People:
         """Those whose truth is known: the people themselves, unless a file says."""
         if self.truth is None:
@@ -125,7 +135,7 @@ def audit(
     stated: StatedRules,
     decoding: Decoding,
     judging: Judging,
-    secret: options.Secret | None = None,
+    secret: options.OpenSecret = None,
     seed: options.Seed = 0,
     folder: Annotated[
         Path, typer.Option(help="Where the files go; an audit there is resumed.")
@@ -139,14 +149,8 @@ def audit(
         raise InputError("say what is secret, like --secret \"status = 'C'\"")
     answers = judging.known(people, who.id_column)
     named = answers.named(secret)
-    bare = not answers.knows(named)
-    if bare and fail_above is not None and not isinstance(named, Bit):
-        raise InputError(
-            f"--fail-above compares with the truth, but the people have no column "
-            f"{named.column!r}; leave it out, add the column, or name a file with --truth"
-        )
-    if bare and judging.control:
-        raise InputError("--control compares with the truth; name a file of it with --truth")
+    if not answers.knows(named):
+        judging.check_without(named)
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
     probed = questions.probed(target, people, systems, folder, seed)
@@ -159,9 +163,7 @@ def audit(
     if target.is_live or questions.dry_run:
         show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
     if questions.dry_run:
-        console.remark("Nothing was sent (--dry-run).")
-        if json:
-            console.print_json({"system": opened.about, "sent": 0})
+        _sent_nothing(opened, json)
         return
     opened.keep_salt()
     with console.stages("asking", "decoding") as (asked, decoded):
@@ -208,6 +210,12 @@ def _people(
 
     people = named_people(target, live, who.id_column, columns, secret is not None)
     return people.between(*who.between) if who.between else people
+
+
+def _sent_nothing(opened: Opened, json: bool) -> None:
+    console.remark("Nothing was sent (--dry-run).")
+    if json:
+        console.print_json({"system": opened.about, "sent": 0})
 
 
 def _require_claims(result: AuditResult, target: TargetWord) -> None:

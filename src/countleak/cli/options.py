@@ -58,14 +58,13 @@ TimeLimit = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Secret = Annotated[
-    str,
-    typer.Option(
-        "--secret",
-        help="What is secret about a person: a condition like \"status = 'C'\", one value of "
-        'several like status, or a number like "sum(amount)".',
-    ),
-]
+_SECRET = typer.Option(
+    "--secret",
+    help="What is secret about a person: a condition like \"status = 'C'\", one value of "
+    'several like status, or a number like "sum(amount)".',
+)
+Secret = Annotated[str, _SECRET]
+OpenSecret = Annotated[str | None, _SECRET]
 PEOPLE_HELP = (
     "Who is asked about: a CSV file with one row per person, or the generated `bank:SEED` or "
     "`census:N:SEED`."
