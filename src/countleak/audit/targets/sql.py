@@ -135,9 +135,11 @@ class SqlQuestions:
                 read = partial(self.counted, table)
                 yield Question(int(table.positions[0]), about, text, read)
             return
+        from countleak.audit.targets.rendering import Statements
+
+        statements = Statements(self, queries)
         for position in positions.tolist():
-            text = self.statement(queries, position)
-            yield Question(position, self.name(queries, position), text)
+            yield Question(position, self.name(queries, position), statements.at(position))
 
     def asked_in_parts(
         self, queries: Queries, positions: NDArray[np.int64]
