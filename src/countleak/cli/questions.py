@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import typer
@@ -53,7 +53,8 @@ class Probed:
             probed = cls(**{**record, "functions": tuple(record["functions"])})
         except (OSError, ValueError, TypeError, KeyError):
             return None
-        return probed if probed.system == system else None
+        is_known = probed.family in get_args(Family) and isinstance(probed.asked, int)
+        return probed if is_known and probed.system == system else None
 
     def write(self, path: Path) -> None:
         """Keep it, so that whoever resumes the audit asks the same questions."""
