@@ -204,8 +204,12 @@ class _Asking:
         every = family_queries("tables", self._people, None, self._rng, known)
         chosen = np.isin(every.parameters[TABLE], self._rng.integers(0, statements(every), TABLES))
         some = every.take(np.flatnonzero(chosen))
-        tried = Tried("tables", self._of_table(some), functions=tuple(accepted))
-        return self._judged(replace(tried, too_few=len(every) < len(self._people)), some)
+        tried = Tried("tables", self._of_table(some))
+        few = len(every) < len(self._people)
+        try:
+            return self._judged(replace(tried, functions=tuple(accepted), too_few=few), some)
+        except TargetError as error:
+            return replace(tried, refused=str(error))
 
     def _of_table(self, queries: Queries) -> str:
         """The statement that asks for the first table."""

@@ -16,6 +16,7 @@ from countleak.audit.run import ask_into
 from countleak.audit.targets.diffix import Diffix
 from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, Needs, given, needs
+from countleak.cli.showing import show, warn_of_suppression
 from countleak.cli.target_options import (
     IN_PROCESS,
     LIVE,
@@ -30,10 +31,8 @@ from countleak.cli.target_options import (
     TargetWord,
     over_diffix,
     read_target,
-    show,
     shown_name,
     target_needs,
-    warn_of_suppression,
 )
 from countleak.diffix.databases.database import Database
 from countleak.diffix.databases.postgres import connect

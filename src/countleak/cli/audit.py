@@ -1,6 +1,5 @@
 """`countleak audit`: plan, ask, solve and score in one go, and say whether too much leaks."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, Needs, check_given, needs
 from countleak.cli.questions import Probed, Questions
 from countleak.cli.rule_options import RULE_OPTIONS, RULES_BY_SECRET, StatedRules
+from countleak.cli.showing import show, warn_of_suppression
 from countleak.cli.target_options import (
     IN_PROCESS,
     TARGET_HELP,
@@ -31,17 +31,14 @@ from countleak.cli.target_options import (
     Simulation,
     Systems,
     TargetWord,
+    people_asked,
     read_target,
-    show,
     target_needs,
-    warn_of_suppression,
 )
 from countleak.errors import InputError, NoResult
 from countleak.shares import percent
 
 FAILED = 1
-# The kinds of target whose table lists its people.
-LISTING = ("postgresql", "database", "duckdb")
 BY_SECRET: Needs = {
     **RULES_BY_SECRET,
     "--time-limit": {"the secret": ("a bit",)},
@@ -144,11 +141,12 @@ def audit(
 ) -> None:
     """Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed."""
     fail_above, rules = judging.checked(), stated.rules()
-    people = _people(target, who, live, questions.columns, secret)
+    people = people_asked(target, who, live, questions.columns, secret is not None)
     if secret is None:
         raise InputError("say what is secret, like --secret \"status = 'C'\"")
     answers = judging.known(people, who.id_column)
     named = answers.named(secret)
+    values = len(named.conditions)
     if not answers.knows(named):
         judging.check_without(named)
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
@@ -159,7 +157,7 @@ def audit(
     opened = systems.open(target, people, named, plan, seed)
     rules = decoding.rules(rules, opened)
     asking = questions.asking(plan, probed, named, seed)
-    count = len(plan) * len(named.conditions)
+    count = len(plan) * values
     if target.is_live or questions.dry_run:
         show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
     if questions.dry_run:
@@ -197,19 +195,6 @@ def audit(
         console.say(result.verdict_in_words(fail_above))
     if failed:
         raise typer.Exit(FAILED)
-
-
-def _people(
-    target: TargetWord, who: options.Who, live: Live, columns: Sequence[str], secret: str | None
-) -> People:
-    """Who is asked about: those who are named, or whom the table of a database lists itself."""
-    if who.people is not None or target.kind not in LISTING:
-        return who.read(target.people)
-    # Loaded here: most audits ask no database.
-    from countleak.cli.live_targets import named_people
-
-    people = named_people(target, live, who.id_column, columns, secret is not None)
-    return people.between(*who.between) if who.between else people
 
 
 def _sent_nothing(opened: Opened, json: bool) -> None:

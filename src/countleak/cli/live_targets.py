@@ -72,6 +72,10 @@ def named_people(
         *others, last = missing
         listed = f"{', '.join(others)} and {last}" if others else last
         raise InputError(f"name {listed}; {_there_is(target)}")
+    if isinstance(target, DatabaseTarget | DuckTarget):
+        there = target.tables().get(str(table), tuple(columns))
+        if strangers := [name for name in columns if name not in there]:
+            raise InputError(f"there is no column {strangers[0]!r}; {_there_is(target)}")
     try:
         with console.waiting("reading ids"):
             return listed_people(target, columns)

@@ -14,6 +14,7 @@ from countleak.cli.target_options import (
     Release,
     Systems,
     TargetWord,
+    people_asked,
     read_target,
     target_needs,
 )
@@ -43,7 +44,7 @@ def probe(
     json: options.Json = False,
 ) -> None:
     """Find out by asking which questions a system answers, and what it does to a count."""
-    people = who.read()
+    people = people_asked(target, who, live, known.columns, secret=True)
     opened = Systems(release=release, live=live).open_to_probe(target, people)
     console.remark(
         f"Asking {opened.target} a few dozen questions about {len(people)} people and nobody's "

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,7 +13,6 @@ from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import positions_of
 from countleak.attack.queries.signs import Signs
 from countleak.attack.secrets import Number, Secret
-from countleak.attack.transcript import Transcript
 from countleak.audit.people import People
 from countleak.audit.targets import Target
 from countleak.audit.targets.command import SCHEME
@@ -27,11 +26,10 @@ from countleak.audit.targets.simulated import (
     SimulatedDiffix,
     TwoSubsets,
 )
-from countleak.audit.targets.sql import DIFFIX, PLAIN, SYSTEMS, SqlQuestions, System
-from countleak.cli import console
+from countleak.audit.targets.sql import DIFFIX, PLAIN, SYSTEMS, System
 from countleak.cli.mechanisms import MECHANISM_NEEDS, MechanismWord, in_words, mechanism_from
 from countleak.cli.option_rules import Needs, needs
-from countleak.cli.options import is_generated
+from countleak.cli.options import Who, is_generated
 from countleak.diffix.databases.database import Database
 from countleak.diffix.salt import Salt, keep_salt, read_salt
 from countleak.errors import InputError
@@ -46,8 +44,9 @@ POSTGRES, HTTP = ("postgresql://", "postgres://"), ("http://", "https://")
 ADDRESS = re.compile(r"[a-z][a-z0-9]*(\+[a-z0-9_]+)?://", re.IGNORECASE)
 FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 TOKEN = "COUNTLEAK_TOKEN"
+# The kinds of target whose table lists its people.
+LISTING = ("postgresql", "database", "duckdb")
 TWO_SUBSETS = "two-subsets"
-SHOWN, LONGEST_SHOWN = 3, 400
 TARGET_HELP = (
     "Who answers: a live system at postgresql://..., http://..., https://..., or the URL of any "
     "database that SQLAlchemy knows (sqlite:///clinic.db, mysql+pymysql://...); a file as "
@@ -368,28 +367,17 @@ def over_diffix(
     return Opened(target, about, salt, release.salt_file)
 
 
-def show(opened: Opened, queries: Queries, positions: list[int], count: int) -> None:
-    """Say what will be asked of a live system, before it is."""
-    questions: SqlQuestions | None = getattr(opened.target, "questions", None)
-    if questions is None:
-        raise InputError("only a system that takes SQL has questions to show; name another target")
-    console.remark(f"{count} queries to {opened.target}, like")
-    for position in positions[:SHOWN]:
-        text = questions.statement(queries, position)
-        rest = f" ... ({len(text)} characters)" if len(text) > LONGEST_SHOWN else ""
-        console.remark(f"  {text[:LONGEST_SHOWN]}{rest}")
-    means = "is a count" if questions.system.suppressed_as is None else "means: suppressed"
-    console.remark(f"An answer of 0 {means} (--system {questions.system.name}).")
+def people_asked(
+    target: TargetWord, who: Who, live: Live, columns: Sequence[str], secret: bool
+) -> People:
+    """Who is asked about: those who are named, or whom the table of a database lists itself.
 
+    Its ``columns`` are read too; where there is no ``secret`` yet, that is asked for as well.
+    """
+    if who.people is not None or target.kind not in LISTING:
+        return who.read(target.people)
+    # Loaded here: most audits ask no database.
+    from countleak.cli.live_targets import named_people
 
-def warn_of_suppression(opened: Opened, transcript: Transcript) -> None:
-    """Say so where answers taken for counts look like those of a system that suppresses some."""
-    questions: SqlQuestions | None = getattr(opened.target, "questions", None)
-    zeros = int((transcript.values == 0).sum())
-    if questions is None or questions.system.suppressed_as is not None:
-        return
-    if zeros and not (transcript.values == 1).any():
-        console.remark(
-            f"{zeros} answers are 0 and none is 1: if the system suppresses low counts, ask again "
-            "with --system diffix into a new file."
-        )
+    people = named_people(target, live, who.id_column, columns, secret)
+    return people.between(*who.between) if who.between else people

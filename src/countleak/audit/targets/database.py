@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
+from math import floor
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,7 @@ class DatabaseTarget:
             for statement in _settings(connection, self.limits.seconds):
                 connection.exec_driver_sql(statement)
             if self._is_file:
+                _let_floor_take_null(connection)
                 self._check_columns(connection)
         except (SQLAlchemyError, OSError, RuntimeError, ValueError) as error:
             if connection is not None:
@@ -276,6 +278,13 @@ def _open(path: Path, limits: RequestLimits) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def _let_floor_take_null(connection: "Alchemy") -> None:
+    """Put back what SQLite's own floor does: SQLAlchemy's in its place fails for NULL."""
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    raw.create_function("floor", 1, lambda x: None if x is None else floor(x), deterministic=True)
 
 
 def _settings(connection: "Alchemy", seconds: float) -> list[str]:

@@ -1,0 +1,48 @@
+"""What will be asked of a live system, and what its zeros may mean: said to whoever runs it."""
+
+from itertools import islice
+
+import numpy as np
+
+from countleak.attack.queries import Queries
+from countleak.attack.transcript import Transcript
+from countleak.audit.families import statements
+from countleak.audit.targets.sql import SqlQuestions
+from countleak.cli import console
+from countleak.cli.target_options import Opened
+from countleak.errors import InputError
+
+SHOWN, LONGEST_SHOWN = 3, 400
+
+
+def show(opened: Opened, queries: Queries, positions: list[int], count: int) -> None:
+    """Say what will be asked of a live system, before it is."""
+    questions: SqlQuestions | None = getattr(opened.target, "questions", None)
+    if questions is None:
+        raise InputError("only a system that takes SQL has questions to show; name another target")
+    by_table = queries.family.name == "tables" and questions.template is None
+    if by_table:
+        tables = questions.by_tables(queries, np.arange(len(queries)))
+        texts = [text for _, text in islice(tables, SHOWN)]
+        count = statements(queries) * (count // len(queries))
+    else:
+        texts = [questions.statement(queries, position) for position in positions[:SHOWN]]
+    console.remark(f"{count} {'tables' if by_table else 'queries'} to {opened.target}, like")
+    for text in texts:
+        rest = f" ... ({len(text)} characters)" if len(text) > LONGEST_SHOWN else ""
+        console.remark(f"  {text[:LONGEST_SHOWN]}{rest}")
+    means = "is a count" if questions.system.suppressed_as is None else "means: suppressed"
+    console.remark(f"An answer of 0 {means} (--system {questions.system.name}).")
+
+
+def warn_of_suppression(opened: Opened, transcript: Transcript) -> None:
+    """Say so where answers taken for counts look like those of a system that suppresses some."""
+    questions: SqlQuestions | None = getattr(opened.target, "questions", None)
+    zeros = int((transcript.values == 0).sum())
+    if questions is None or questions.system.suppressed_as is not None:
+        return
+    if zeros and not (transcript.values == 1).any():
+        console.remark(
+            f"{zeros} answers are 0 and none is 1: if the system suppresses low counts, ask again "
+            "with --system diffix into a new file."
+        )

@@ -1,0 +1,81 @@
+"""People whom nobody names: the table of a database lists them itself."""
+
+import random
+import sqlite3
+
+import pytest
+
+CLINIC = ("sqlite:///clinic.db", "--table", "Patients")
+ID = ("--id", "Select")
+HIV = ("--secret", "diagnosis = 'hiv'")
+
+
+@pytest.fixture(autouse=True)
+def clinic(tmp_path):
+    """A table with a reserved word for a column, NULLs and dates; two rows are nobody's."""
+    rng = random.Random(1)
+    with sqlite3.connect(tmp_path / "clinic.db") as connection:
+        connection.execute(
+            'CREATE TABLE "Patients" ("Select" integer, diagnosis text, age int, born date)'
+        )
+        rows = [
+            (
+                at + 10,
+                rng.choice(["flu", "hiv", "ok", None]),
+                rng.choice([None, 20, 30, 47]),
+                f"19{rng.randint(40, 99)}-0{rng.randint(1, 9)}-15",
+            )
+            for at in range(120)
+        ]
+        nobody = [(None, "hiv", 20, "1980-01-15")] * 2
+        connection.executemany('INSERT INTO "Patients" VALUES (?, ?, ?, ?)', [*rows, *nobody])
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "complaint"),
+    [
+        ("audit", ("sqlite:///clinic.db",), "name --table, --id and --secret; there is Patients ("),
+        ("audit", CLINIC, "name --id and --secret; there is Patients (Select, diagnosis, age,"),
+        ("audit", (*CLINIC, *ID), "name --secret; there is Patients"),
+        ("probe", CLINIC, "name --id; there is Patients"),
+        ("audit", (*CLINIC, *ID, *HIV, "--known", "agee"), "there is no column 'agee'; there is"),
+        ("audit", (*CLINIC, "--id", "pid", *HIV), "pid"),
+        ("audit", (*CLINIC, *ID, "--secret", "diagnosis"), "name them like diagnosis IN"),
+    ],
+    ids=str,
+)
+def test_what_is_not_named_is_asked_for_with_what_there_is(run, tmp_path, verb, words, complaint):
+    said = run(verb, *words)
+    assert said.code == 2
+    assert complaint in said.err.splitlines()[-1]
+    assert not (tmp_path / "audit").exists()
+
+
+def test_a_plain_database_is_audited_by_one_command(run, tmp_path):
+    said = run("audit", *CLINIC, *ID, *HIV, "-m", 300, "--fail-above", 0.2)
+    assert said.code == 1
+    assert "Probed with" in said.out
+    assert "120 people's values are implied, if every answer is the exact count" in said.out
+    rows = sqlite3.connect(tmp_path / "clinic.db")
+    told = run("audit", *CLINIC, *ID, *HIV, "-m", 300, "--json").json
+    assert told["accuracy"] is None
+    assert told["implied"] == 120
+    rows.close()
+
+
+def test_its_tables_are_asked_in_one_statement_each(run):
+    known = ("--known", "age,born", "--family", "tables", "-m", 5)
+    said = run("audit", *CLINIC, *ID, *HIV, *known)
+    assert said.code == 0
+    assert said.err.splitlines()[0] == "5 tables to sqlite:///clinic.db, like"
+    assert "GROUP BY 1" in said.err
+
+
+def test_a_probe_gets_by_columns_with_nulls(run):
+    found = run("probe", *CLINIC, *ID, "--known", "age,born", "--json").json
+    assert found["family"] == "hashed"
+    assert not found["noisy"]
+    tables = next(each for each in found["tried"] if each["family"] == "tables")
+    assert set(tables["functions"]) == {"", "floor"}
+    assert tables["noise"] == 0
