@@ -9,23 +9,24 @@ import pytest
 from countleak.diffix.databases.duck import Duck
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
-from tests.diffix.conftest import salt_number
+from tests.diffix.conftest import loans_engine, salt_number
 
 
 class Recorded:
     """A database that remembers the texts it was sent."""
 
     def __init__(self, database):
-        self._database = database
+        self.database = database
         self.table = database.table
-        self.texts = []
+        self.texts, self.values = [], []
 
     def dialect(self, salt):
-        return self._database.dialect(salt)
+        return self.database.dialect(salt)
 
     def rows(self, text, values=()):
         self.texts.append(text)
-        return self._database.rows(text, values)
+        self.values.append(values)
+        return self.database.rows(text, values)
 
 
 def texts_of(engine, question):
@@ -113,3 +114,27 @@ def test_there_is_always_a_row_to_work_on(engine, bank):
     nobody = engine.ask("SELECT count(*) FROM loans WHERE client_id IS NULL").rows[0]
     assert (nobody.values, nobody.released) == ((0,), False)
     assert abs(engine.ask("SELECT count(*) FROM loans").rows[0].values[0] - len(bank)) < 10
+
+
+def test_no_condition_is_left_out_where_none_before_it_held(bank):
+    """Else a long one behind the one in question would tell by its time who is there."""
+    engine, computed = loans_engine(bank), []
+
+    def watched(value):
+        computed.append(value)
+        return value
+
+    engine.database._connection.create_function(
+        "watched", watched, ["DOUBLE"], "DOUBLE", null_handling="special", side_effects=True
+    )
+    for condition in (
+        "sqrt(amount) = 2 AND status = 'C' AND floor(duration) = 7",
+        "floor(duration) = 7 AND status LIKE '%x%' AND amount <> 1",
+    ):
+        for number in (bank.ids[5], 10**9):
+            asked = Recorded(engine.database)
+            text = f"SELECT count(*) FROM loans WHERE client_id = {number} AND {condition}"
+            Engine(asked, engine.release, engine.salt).ask(text)
+            computed.clear()
+            asked.database.rows(asked.texts[0].replace("floor(", "watched("), asked.values[0])
+            assert computed, text
