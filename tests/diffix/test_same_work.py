@@ -76,6 +76,20 @@ def test_a_suppressed_group_costs_the_calls_of_an_empty_set(engine, bank, aggreg
     assert calls_of(engine, one) == calls_of(engine, nobody)
 
 
+def test_two_in_one_group_cost_the_calls_of_two_apart(engine, bank):
+    """A group of two is weighed, and one of one is not even fetched."""
+    people = {status: bank.ids[bank.columns["status"] == status].tolist() for status in "AC"}
+    together, apart = people["C"][:2], [people["C"][0], people["A"][0]]
+    texts = [
+        f"SELECT status, count(*) FROM loans WHERE client_id IN ({', '.join(map(str, ids))}) "
+        "GROUP BY status"
+        for ids in (together, apart)
+    ]
+    for question in texts:
+        calls_of(engine, question)
+    assert calls_of(engine, texts[0]) == calls_of(engine, texts[1])
+
+
 def test_a_star_costs_the_statements_of_an_answer_without(engine):
     every, rows = texts_of(engine, "SELECT status, count(*) FROM loans GROUP BY status")
     assert rows[-1].values[0] != "*"

@@ -186,16 +186,21 @@ def write_where(table: Table, conditions: Iterable[Condition], values: Values) -
     nobody = f"{quote(table.user)} IS NULL"
     plain: list[str] = []
     costly: list[str] = []
+    known: list[str] = []
     for condition in conditions:
         if _is_costly(condition):
+            costly.append(_compare(condition, values))
             # greatest() skips NULL, so a column of a function must not be.
-            known = [f"{quote(column.name)} IS NOT NULL" for column in mentioned(condition)]
-            costly += [_compare(condition, values), *known]
+            known += [f"{quote(column.name)} IS NOT NULL" for column in mentioned(condition)]
         else:
             plain.append(f"({_compare(condition, values)} OR {nobody})")
-    # AND would stop at the first that does not hold; bits are all computed.
-    bits = " & ".join(f"CAST({each} AS INTEGER)" for each in dict.fromkeys(costly))
-    return Where(" AND ".join(plain) or "TRUE", f"(({bits}) = 1 OR {nobody})" if bits else None)
+    if not costly:
+        return Where(" AND ".join(plain) or "TRUE", None)
+    if len(costly) > 1:
+        # AND would stop at the first that does not hold; bits are all computed.
+        costly = [f"({' & '.join(f'CAST({each} AS INTEGER)' for each in costly)}) = 1"]
+    computed = " AND ".join([*costly, *dict.fromkeys(known)])
+    return Where(" AND ".join(plain) or "TRUE", f"({computed} OR {nobody})")
 
 
 def _compare(condition: Condition, values: Values) -> str:
