@@ -106,7 +106,7 @@ class Categorical:
         if not tells_noise(kept):
             why = "too few answers to diagnose the noise: taken for normal"
             return Model(assumed_noise(kept, stated), why)
-        diagnosis = diagnose(transcript, self.rules, seed=self.seed)
+        diagnosis = diagnose(transcript, self.rules, seed=self.seed, progress=self.progress)
         if diagnosis.noise.reach is not None:
             why = f"{in_words(diagnosis.noise)}, by the answers"
             return Model(diagnosis.noise, why, self.rules.state(diagnosis.noise), diagnosis.starts)
