@@ -29,6 +29,16 @@ def test_gaussian_noise_and_its_scale(counted, mechanism):
     assert diagnosis.wrong == 0 and diagnosis.by is None and diagnosis.noise.reach is None
 
 
+def test_every_fit_of_a_diagnosis_is_reported(counted):
+    queries, counts = counted
+    steps = []
+    answers = Laplace(4.0).release(counts, SEED)
+    diagnose(Transcript.of(queries, answers), progress=lambda *step: steps.append(step))
+    # Normal noise, what answers are off by, and mixtures of normal laws.
+    assert sum(done == total for done, total in steps) >= 3
+    assert all(0 < done <= total for done, total in steps)
+
+
 @pytest.mark.parametrize("rounded", [True, False])
 def test_laplace_noise(counted, rounded):
     queries, counts = counted
