@@ -46,9 +46,7 @@ def main() -> None:
 
     engine = f"cell-key-perturbation {version('cell-key-perturbation')}"
     ptable_name = words.ptable or "10-5 rule"
-    serve(
-        f"{engine}, {ptable_name}, threshold {words.threshold}", words.people, open_engine
-    )
+    serve(f"{engine}, {ptable_name}, threshold {words.threshold}", words.people, open_engine)
 
 
 if __name__ == "__main__":

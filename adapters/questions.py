@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 KINDS: dict[str, Callable[[str], Any]] = {"integer": int, "number": float}
@@ -67,7 +68,7 @@ class People(Table):
 
     def __init__(self, path: str, key: Sequence[str], kinds: dict[str, str]):
         """Read the file; ``kinds`` say of columns that they hold an integer or a number."""
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
             header, *rows = csv.reader(file)
         if missing := [name for name in (*key, *kinds) if name not in header]:
             raise ValueError(f"{path} has no column {missing[0]!r}; it has {', '.join(header)}")
