@@ -18,7 +18,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-KINDS: dict[str, Callable[[str], Any]] = {"integer": int, "number": float}
+KINDS: dict[str, Callable[[str], Any]] = {
+    "integer": int,
+    "number": float,
+    "text": str,
+    "boolean": lambda text: text.lower() in ("true", "t", "yes", "1"),
+}
+# 01 is no number but a code.
+NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 # A text in quotes, or a name in quotes.
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"([^\"]*)\"")
 
@@ -48,7 +55,8 @@ class Table:
         """Take in equally long columns by name."""
         self.columns = columns
         self._database = sqlite3.connect(":memory:")
-        names = ", ".join(f"[{name}]" for name in columns)
+        # With their types, so that 7 and '7' are compared as in other databases.
+        names = ", ".join(f"[{name}] {_type(values)}" for name, values in columns.items())
         self._database.execute(f"CREATE TABLE rows ({names})")
         marks = ", ".join("?" * len(columns))
         rows = zip(*columns.values(), strict=True)
@@ -72,12 +80,8 @@ class People(Table):
             header, *rows = csv.reader(file)
         if missing := [name for name in (*key, *kinds) if name not in header]:
             raise ValueError(f"{path} has no column {missing[0]!r}; it has {', '.join(header)}")
-        read = [KINDS.get(kinds.get(name, ""), str) for name in header]
-        values = [
-            [None if text == "" else convert(text) for convert, text in zip(read, row, strict=True)]
-            for row in rows
-        ]
-        super().__init__(dict(zip(header, map(list, zip(*values, strict=True)), strict=True)))
+        texts = dict(zip(header, zip(*rows, strict=True), strict=True))
+        super().__init__({name: _read(texts[name], kinds.get(name)) for name in header})
         self.key = tuple(key)
         ids = zip(*(self.columns[name] for name in key), strict=True)
         self._rows = {id_: number for number, id_ in enumerate(ids)}
@@ -96,6 +100,22 @@ class People(Table):
             return numbers
         holds = set(self.matching(held))
         return [number for number in numbers if number in holds]
+
+
+def _read(texts: Sequence[str], kind: str | None) -> list[Any]:
+    """The cells of a column, which holds numbers if it is said so, or all of it reads like that."""
+    present = [text for text in texts if text != ""]
+    if kind is None:
+        numbers = present and all(map(NUMBER.fullmatch, present))
+        kind = "text" if not numbers else "number" if "." in "".join(present) else "integer"
+    return [None if text == "" else KINDS[kind](text) for text in texts]
+
+
+def _type(values: Sequence[Any]) -> str:
+    present = {type(value) for value in values if value is not None}
+    if present <= {int, bool}:
+        return "INTEGER"
+    return "REAL" if present <= {int, float} else "TEXT"
 
 
 # Counts a question; None where the count is suppressed.

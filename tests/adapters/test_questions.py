@@ -41,11 +41,13 @@ def path(tmp_path):
         "status = 'C'",
         "status IN ('A', 'B') AND amount > 50000",
         "duration = 12",
+        "amount > '9000'",
     ],
 )
-def test_people_are_counted_by_their_ids_and_the_condition(path, secret):
+@pytest.mark.parametrize("kinds", [KINDS, {"client_id": "integer"}, {}])
+def test_people_are_counted_by_their_ids_and_the_condition(path, secret, kinds):
     bit = parse_secret(secret)
-    found = ask(QUERIES, engine(path, "good", bit))
+    found = ask(QUERIES, engine(path, "good", bit, kinds=kinds))
     assert np.array_equal(found.values, QUERIES.dot(PEOPLE.truth(bit).astype(float)))
 
 
