@@ -1,5 +1,6 @@
 """What adapters have in common, asked as any program is; the engine counts exactly."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.secrets import Bit, Number, parse_secret
 from countleak.attack.transcript import Journal
 from countleak.audit.people import People, generated_bank
-from countleak.audit.run import ask, ask_into
+from countleak.audit.run import ask, ask_in_steps, ask_into
 from countleak.audit.targets.command import CommandTarget
 from countleak.audit.targets.sql import PLAIN, SqlQuestions
 from countleak.errors import Refused, TargetError
@@ -108,6 +109,19 @@ def test_what_goes_wrong_ends_in_one_line_and_loses_no_answer(path, mode, tmp_pa
     truth = QUERIES.dot(PEOPLE.truth(SECRET).astype(float))
     assert journal.answers.query.tolist() == list(range(7))
     assert np.array_equal(journal.answers.values, truth[:7])
+
+
+def test_an_engine_that_refuses_ends_with_its_target(path):
+    gc.disable()
+    try:
+        target = engine(path, "spends")
+        (step,) = ask_in_steps(QUERIES, target, SECRET)
+        assert step.refused == "the budget of 7 is spent"
+        process = target._program._process
+        del target
+        assert process.poll() is not None
+    finally:
+        gc.enable()
 
 
 def test_an_audit_ends_when_the_budget_does_and_says_what_leaked_until_then(run, path):

@@ -253,8 +253,8 @@ def _ask_alone(run: _Run) -> Iterator[Answers]:
         link.open()
         while (question := run.next()) is not None:
             heard = _Heard(0, question, link.ask(question))
-            if (fault := odd.note(heard.question.name, heard.answer)) is not None:
-                raise fault
+            if odd.note(heard.question.name, heard.answer):
+                break
             if not isinstance(heard.answer, NoCount | Refused):
                 yield _answers([heard])
     finally:
@@ -326,8 +326,8 @@ class _Reader:
     def _take(self, report: _Heard | Exception | _Stage) -> None:
         if isinstance(report, _Heard):
             self._heard.append(report)
-            if (fault := self._odd.note(report.question.name, report.answer)) is not None:
-                self._fail(fault)
+            if self._odd.note(report.question.name, report.answer):
+                self._fail(self._odd.fault())
         elif isinstance(report, Exception):
             self._fail(report)
         elif report is _Stage.DONE:
