@@ -20,8 +20,8 @@ from countleak.attack.correlation import (
 )
 from countleak.attack.covariance import Shared, effective_share
 from countleak.attack.groups import Group, group_labels, unequal_groups
-from countleak.attack.law import Fit, choose_law, fit_normal, refitted
-from countleak.attack.noise import UNKNOWN, Below, Noise, Range, Shape, Threshold
+from countleak.attack.law import Fit, choose_law, fit_normal, is_rounded_down, refitted
+from countleak.attack.noise import DOWN, UNKNOWN, Below, Noise, Range, Shape, Threshold
 from countleak.attack.posterior.evidence import are_whole, gather
 from countleak.attack.posterior.fit import Starts, fit_secrets, quick_starts
 from countleak.attack.posterior.sampling import Effort, Posterior
@@ -124,6 +124,7 @@ class Diagnosis:
         if self.noise.mixture is not None:
             return f"mixed, {size}: in SDs, {self.noise.mixture}"
         rounded = f", rounded to multiples of {base}" if base > 1 else ""
+        rounded += ", rounded down" if self.noise.offset == DOWN else ""
         return f"{shape.value}, {size} (kurtosis {self.kurtosis:.1f}){rounded}"
 
     @property
@@ -237,6 +238,9 @@ def diagnose(
             groups=None if by is None else group_labels(transcript, by),
         )
         noise = _with_common(noise, shared, refined.per_person_chance, effective, most)
+        no_other = not has_offset or abs(offset - DOWN) < SURELY * offset_error
+        if no_other and is_rounded_down(transcript, noise, starts):
+            noise = replace(noise, offset=DOWN)
     again = repeats(everything)
     return Diagnosis(
         n, len(everything), int((~everything.released).sum()), noise, sigma, error, offset,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from countleak.attack.mixture import FittedMixture, fit_mixture
 from countleak.attack.noise import (
+    DOWN,
     LARGEST_STEP,
     UNKNOWN,
     Noise,
@@ -20,7 +21,7 @@ from countleak.attack.noise import (
     Values,
     log_released,
 )
-from countleak.attack.posterior.evidence import Evidence, gather
+from countleak.attack.posterior.evidence import Evidence, are_whole, gather
 from countleak.attack.posterior.fit import Starts, fit_secrets, quick_starts
 from countleak.attack.posterior.sampling import Effort, Posterior
 from countleak.attack.programs import Objective, Problem, Status
@@ -120,6 +121,20 @@ def choose_law(
     if best is normal.noise and laplace > SHARPER:
         return replace(best, shape=Shape.LAPLACE, wrong=0.0)
     return best
+
+
+def is_rounded_down(transcript: Transcript, noise: Noise, starts: Starts) -> bool:
+    """Whether whole answers with Laplace noise were rounded down rather than to the nearest.
+
+    Bits can hide that: one person fewer is half a person less in a count of a random half. So both
+    are fitted. Of normal noise the sampler itself weighs whether there is an offset.
+    """
+    if noise.shape is not Shape.LAPLACE or noise.base > 1 or not are_whole(transcript.b):
+        return False
+    nearest, down = (
+        refitted(transcript, replace(noise, offset=offset), starts) for offset in (0.0, DOWN)
+    )
+    return down.posterior.evidence > nearest.posterior.evidence
 
 
 def refitted(
