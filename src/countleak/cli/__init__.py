@@ -71,6 +71,14 @@ VERBS = {
         "Reproduce the paper, draw maps of your own, and measure countleak against its peers.",
     ),
 }
+# What they are for; `test_docs` holds every verb to be listed once.
+LISTED = {
+    "Audit": ("demo", "audit"),
+    "Step by step": ("probe", "plan", "ask", "diagnose", "solve", "score"),
+    "Know the limits": ("budget",),
+    "Serve": ("serve",),
+    "Research": ("lab",),
+}
 
 
 def build() -> Group:
@@ -79,7 +87,7 @@ def build() -> Group:
         "Ask a system many counts, solve for the data behind the answers, and see whose "
         "secret they give away. An audit tool for your own systems."
     )
-    return make_group("countleak", about, VERBS, start)
+    return make_group("countleak", about, VERBS, start, LISTED)
 
 
 def _version(wanted: bool) -> None:

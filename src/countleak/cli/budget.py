@@ -49,19 +49,11 @@ AS_IT_IS = "countleak audit FILE --known COLUMNS --family tables"
 
 @dataclass(frozen=True)
 class Size:
-    """How many people and answers, and what is to be reached."""
+    """How many people and answers, and what is to be reached; what is missing is to be found."""
 
-    n: Annotated[int, typer.Option("--n", help="People the answers are about.", min=2)]
-    queries: Annotated[
-        int | None, typer.Option("--queries", "-m", help="Answers given, or to be given.", min=1)
-    ] = None
-    target: Annotated[
-        float | None,
-        typer.Option(
-            help="Accuracy to reach, like 0.95: without --queries finds how many it takes, "
-            "without --sigma how much noise still lets it happen."
-        ),
-    ] = None
+    n: int
+    queries: int | None
+    target: float | None
 
 
 @needs(
@@ -156,9 +148,19 @@ class Questions:
 
 
 def budget(
-    size: Size,
     noise: Noise,
     questions: Questions,
+    n: Annotated[int, typer.Option("--n", help="People the answers are about.", min=2)],
+    queries: Annotated[
+        int | None, typer.Option("--queries", "-m", help="Answers given, or to be given.", min=1)
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(
+            help="Accuracy to reach, like 0.95: without --queries finds how many it takes, "
+            "without --sigma how much noise still lets it happen."
+        ),
+    ] = None,
     limit: Annotated[
         float,
         typer.Option(
@@ -190,8 +192,8 @@ def budget(
     if picture:
         require_drawing(picture)
     with console.progress("budget") as report:
-        attack = _attack(size, noise, questions, attacker)
-        advice = advise(attack, attacker, limits, size.target, progress=report)
+        attack = _attack(Size(n, queries, target), noise, questions, attacker)
+        advice = advise(attack, attacker, limits, target, progress=report)
     if picture:
         draw_budget(advice, picture)
     if json:

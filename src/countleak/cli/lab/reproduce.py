@@ -50,7 +50,8 @@ def reproduce(
     without_fragile: Annotated[
         bool,
         typer.Option(
-            help="table-1: leave out queries that float64 and exact arithmetic decide apart."
+            "--without-fragile",
+            help="table-1: leave out queries that float64 and exact arithmetic decide apart.",
         ),
     ] = False,
     solver: options.SolverWord = "auto",
