@@ -34,7 +34,7 @@ def test_a_verdict_a_remedy_and_what_is_assumed(run, tmp_path):
     assert "few, fixed filters" in lines[2]
     assert lines[2].endswith("(countleak audit FILE --known COLUMNS --family tables)")
     assert "bayes" not in shown.out and shown.err == ""
-    assert "the limit" in (tmp_path / "plan.svg").read_text()
+    assert "your limit" in (tmp_path / "plan.svg").read_text()
     told = run(*FIRST, "--json").json
     for key, line in zip(("verdict", "remedy", "assumes"), lines, strict=False):
         assert line.partition(":")[2].strip().startswith(told[key])

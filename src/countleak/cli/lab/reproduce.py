@@ -1,7 +1,7 @@
 """`countleak lab reproduce`: the paper's experiments by name, or all of them on one page."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,10 @@ from countleak.lab.reproduction import CATALOGUE, draw_figures, write_page
 
 # A table of more rows is for machines; people get the claims and the figures.
 MOST_ROWS = 60
+# Trials per point for a first look.
+QUICK = 2
+FEW = f"a quick run of {QUICK} trials per point, which decides little"
+SIMULATED = ("all", *(each.name for each in CATALOGUE.values() if each.answers == "simulated"))
 # Experiments on answers that were recorded, which can be decided and solved in several ways.
 RECORDED = ("all", *(each.name for each in CATALOGUE.values() if each.answers == "recorded"))
 
@@ -30,6 +34,7 @@ RECORDED = ("all", *(each.name for each in CATALOGUE.values() if each.answers ==
         "--postgres": {"NAME": RECORDED},
         "--without-fragile": {"NAME": ("all", "table-1")},
         "--solver": {"NAME": ("all", "table-1")},
+        "--quick": {"NAME": SIMULATED},
         "--jobs": {"NAME": GIVEN, "--cluster": ABSENT},
         "--cluster": {"NAME": GIVEN},
     }
@@ -55,6 +60,14 @@ def reproduce(
         ),
     ] = False,
     solver: options.SolverWord = "auto",
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help=f"Simulated: only {QUICK} trials per point, for a first look; the claims that "
+            "then disagree say so.",
+        ),
+    ] = False,
     out: options.RunFolder = Path("runs"),
     jobs: options.Jobs = -1,
     cluster: options.Cluster = None,
@@ -79,14 +92,18 @@ def reproduce(
             options.solver_from(solver),
             sound=without_fragile,
             postgres=postgres,
-            runner=Runner(out, jobs, cluster),
+            runner=Runner(out, jobs, cluster, QUICK if quick else None),
         )
         wanted = _possible(settings) if name == "all" else [CATALOGUE[name]]
         outcomes = {experiment.name: _run(experiment, settings) for experiment in wanted}
+    if quick:
+        outcomes = {name: _hurried(outcome) for name, outcome in outcomes.items()}
     comparisons = compare(outcomes, published)
     figures = draw_figures(outcomes, published, out / "figures")
     if name == "all":
-        page = write_page(outcomes, comparisons, figures, data, out / "reproduction.html")
+        page = write_page(
+            outcomes, comparisons, figures, data, out / "reproduction.html", FEW if quick else ""
+        )
     if json:
         record = {key: _json(outcome) for key, outcome in outcomes.items()}
         record["comparisons"] = {"claims": [asdict(claim) for claim in comparisons]}
@@ -102,6 +119,8 @@ def reproduce(
     for outcome in outcomes.values():
         for text in outcome.remarks:
             console.remark(text)
+    if quick:
+        console.remark(f"This is {FEW}; run it again without --quick for the figures.")
 
 
 def _possible(settings: Settings) -> list[Experiment]:
@@ -115,6 +134,15 @@ def _possible(settings: Settings) -> list[Experiment]:
 def _run(experiment: Experiment, settings: Settings) -> Outcome:
     with console.progress(experiment.name) as report:
         return experiment.run(settings, report)
+
+
+def _hurried(outcome: Outcome) -> Outcome:
+    """The outcome of few trials, whose claims may disagree by chance alone."""
+    claims = (
+        claim if claim.agrees else replace(claim, why=f"{claim.why}; and this is {FEW}")
+        for claim in outcome.claims
+    )
+    return replace(outcome, claims=tuple(claims))
 
 
 def _json(outcome: Outcome) -> dict[str, object]:
