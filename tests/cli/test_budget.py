@@ -111,7 +111,7 @@ def test_every_kind_of_noise_and_query_is_told(run, words, said):
     ("words", "complaint"),
     [
         (("--sigma", 4), "pass --queries, or --target to find how many it takes"),
-        (("-m", 300), "pass --sigma, an --epsilon, or both --queries and --target"),
+        (("-m", 300), "pass --sigma, --epsilon or --epsilon-each, or both --queries"),
         (("-m", 300, "--sigma", 0), "sigma is 0"),
         (("-m", 300, "--sigma", 4, "--decoder", "oracle"), "'oracle' is not one of 'lp', 'ls'"),
         (("-m", 300, "--sigma", 4, "--family", "dice"), "'dice' is not one of"),

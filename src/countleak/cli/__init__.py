@@ -134,7 +134,7 @@ def _run(words: Sequence[str]) -> int:
     except typer.Exit as end:
         return end.exit_code
     except TyperException as error:
-        return _complain(f"{_message(error)} (try --help)")
+        return _complain(_message(error))
     except CountleakError as error:
         return _complain(str(error))
     except (KeyboardInterrupt, typer.Abort):
@@ -188,7 +188,10 @@ def _log_to_stderr() -> None:
 
 def _message(error: TyperException) -> str:
     describe = getattr(error, "format_message", None)
-    return str(describe() if describe else error).rstrip(".")
+    text = str(describe() if describe else error).rstrip(".")
+    # What an option's own reading says needs no more words around it.
+    _, is_ours, ours = text.partition(": Value error, ")
+    return ours if is_ours else f"{text} (try --help)"
 
 
 def _complain(what: str, code: int = BAD_INPUT) -> int:

@@ -233,7 +233,8 @@ def _attack(size: Size, noise: Noise, questions: Questions, attacker: Recursion)
     if mechanism is None:
         if size.queries is None or size.target is None:
             raise InputError(
-                "pass --sigma, an --epsilon, or both --queries and --target to find the noise"
+                "say what noise there is: pass --sigma, --epsilon or --epsilon-each, or both "
+                "--queries and --target to find it"
             )
         # Any noise of its kind will do to start from; the search replaces it.
         start = noise.mechanism_of(1.0)

@@ -131,6 +131,8 @@ def waiting(what: str) -> Iterator[None]:
 
 # Outside a terminal, seconds between two lines about how far work has come.
 EVERY = 10.0
+# Up to this share of some work nothing is said of how long the rest takes.
+EARLY = 0.1
 
 
 class Lines:
@@ -149,10 +151,12 @@ class Lines:
         now = monotonic()
         if self._began is None:
             self._began = self._said = now
-        if total <= 0 or now - self._said < EVERY:
+        if done >= total or now - self._said < EVERY:
             return
         self._said, spent = now, now - self._began
-        left = f", about {_duration(spent * (total - done) / done)} left" if done else ""
+        # The first steps tell little: something is still being compiled, or connected to.
+        early = done < EARLY * total
+        left = "" if early else f", about {_duration(spent * (total - done) / done)} left"
         text = f"{self._what}: {done} of {total} after {_duration(spent)}{left}"
         sys.stderr.write(f"{clean(text)}\n")
         sys.stderr.flush()

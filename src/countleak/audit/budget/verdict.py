@@ -134,5 +134,5 @@ def _answers(count: int) -> str:
 
 def _people(share: float, n: int) -> str:
     """So many of n people: all of them only where it is all."""
-    count = round(share * n)
+    count = int(share * n + 0.5)
     return f"over {n - 1:,}" if count == n and share < 1 else f"{count:,}"

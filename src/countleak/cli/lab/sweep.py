@@ -75,7 +75,10 @@ def sweep(
     """Run a grid of simulated attacks of your own and draw the map."""
     planned = grid.over(read_sweep(file) if file else Sweep("sweep", {}))
     if not planned.axes:
-        raise InputError("the grid is a single point; give several values of one field at least")
+        raise InputError(
+            "the grid is a single point; give several values of one field at least, like "
+            "--sigma 1,2,4"
+        )
     require_drawing()
     with console.progress(planned.name) as report:
         results = Runner(out, jobs, cluster).run(planned.trials(), Setting(seed), report)
