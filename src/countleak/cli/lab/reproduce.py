@@ -1,7 +1,7 @@
 """`countleak lab reproduce`: the paper's experiments by name, or all of them on one page."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +26,29 @@ SIMULATED = ("all", *(each.name for each in CATALOGUE.values() if each.answers =
 RECORDED = ("all", *(each.name for each in CATALOGUE.values() if each.answers == "recorded"))
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """What the authors recorded, and how it is decided and solved."""
+
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder `data` of the authors' repository, with recorded answers."),
+    ] = None
+    paper_results: Annotated[
+        Path | None, typer.Option(help="The authors' own results (CSV), to lay over ours.")
+    ] = None
+    arithmetic: options.ArithmeticWord = options.Arithmetics.FLOAT64
+    postgres: options.PostgresUrl = None
+    without_fragile: Annotated[
+        bool,
+        typer.Option(
+            "--without-fragile",
+            help="table-1: leave out queries that float64 and exact arithmetic decide apart.",
+        ),
+    ] = False
+    solver: options.SolverWord = "auto"
+
+
 @needs(
     {
         "--data": {"NAME": GIVEN},
@@ -40,26 +63,10 @@ RECORDED = ("all", *(each.name for each in CATALOGUE.values() if each.answers ==
     }
 )
 def reproduce(
+    recorded: Recorded,
     name: Annotated[
         str | None, typer.Argument(help="What to reproduce, or `all`; without it, the list.")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder `data` of the authors' repository, with recorded answers."),
-    ] = None,
-    paper_results: Annotated[
-        Path | None, typer.Option(help="The authors' own results (CSV), to lay over ours.")
-    ] = None,
-    arithmetic: options.ArithmeticWord = options.Arithmetics.FLOAT64,
-    postgres: options.PostgresUrl = None,
-    without_fragile: Annotated[
-        bool,
-        typer.Option(
-            "--without-fragile",
-            help="table-1: leave out queries that float64 and exact arithmetic decide apart.",
-        ),
-    ] = False,
-    solver: options.SolverWord = "auto",
     quick: Annotated[
         bool,
         typer.Option(
@@ -80,18 +87,19 @@ def reproduce(
         return
     if name != "all" and name not in CATALOGUE:
         raise InputError(f"there is no experiment {name!r}; choose all, {', '.join(CATALOGUE)}")
+    data = recorded.data
     if data is not None and not data.is_dir():
         raise InputError(f"--data {data}: no such folder")
     require_drawing()
-    published = read_paper_results(paper_results) if paper_results else ()
-    with options.arithmetic_from(arithmetic, postgres) as chosen:
+    published = read_paper_results(recorded.paper_results) if recorded.paper_results else ()
+    with options.arithmetic_from(recorded.arithmetic, recorded.postgres) as chosen:
         settings = Settings(
             data,
             seed,
             chosen,
-            options.solver_from(solver),
-            sound=without_fragile,
-            postgres=postgres,
+            options.solver_from(recorded.solver),
+            sound=recorded.without_fragile,
+            postgres=recorded.postgres,
             runner=Runner(out, jobs, cluster, QUICK if quick else None),
         )
         wanted = _possible(settings) if name == "all" else [CATALOGUE[name]]
