@@ -9,6 +9,7 @@ from countleak.cli import build
 from countleak.lab.reproduction import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
+MOST_IN_A_PART = 12
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
@@ -40,6 +41,37 @@ LINES = {
 def test_the_list_of_verbs_says_what_each_says_of_itself(verb):
     line, command = LINES[verb]
     assert command.help.splitlines()[0] == line
+
+
+@pytest.mark.parametrize("group", [*groups(build())], ids=lambda group: group.name)
+def test_every_verb_is_listed_once_and_its_line_is_not_cut(group):
+    assert sorted(name for names in group.listed.values() for name in names) == sorted(group.table)
+    context = group.make_context(group.name, [], resilient_parsing=True, terminal_width=80)
+    shown = " ".join(group.get_help(context).split())
+    for name, (_, line) in group.table.items():
+        assert f"{name} {line}" in shown
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_help_is_cut_at_80_columns_and_long_lists_are_in_parts(verb):
+    command = VERBS[verb]
+    context = command.make_context(verb, [], resilient_parsing=True, terminal_width=80)
+    lines = command.get_help(context).splitlines()
+    assert max(map(len, lines)) <= 80
+    shown = " ".join(" ".join(lines).split())
+    for option in command.params:
+        assert " ".join((option.help or "").split()) in shown
+    assert max(parts(lines).values()) <= MOST_IN_A_PART
+
+
+def parts(lines):
+    """How many options each part of a help text lists."""
+    counts = {}
+    for line in lines:
+        if line and not line.startswith(" "):
+            part = line
+        counts[part] = counts.get(part, 0) + line.startswith("  -")
+    return counts
 
 
 @pytest.mark.parametrize("verb", VERBS)

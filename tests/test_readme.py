@@ -115,7 +115,8 @@ class Terminal:
             timeout=300,
         )
         self.code = done.returncode
-        return done.stdout
+        # A slow machine says how far it has come.
+        return re.sub(r"^[\w ,-]+: \d+ of \d+ after .*\n", "", done.stdout, flags=re.MULTILINE)
 
     def start(self, command: str, lines: int) -> str:
         """The first lines of a command that stays in the background."""

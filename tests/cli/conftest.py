@@ -4,12 +4,13 @@ import contextlib
 import io
 import json
 import logging
+import math
 import sys
 from dataclasses import dataclass
 
 import pytest
 
-from countleak.cli import main
+from countleak.cli import console, main
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Result:
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
+    # A slow machine would say how far it has come.
+    monkeypatch.setattr(console, "EVERY", math.inf)
 
     def run(*words: object) -> Result:
         monkeypatch.setattr(sys, "argv", ["countleak", *map(str, words)])

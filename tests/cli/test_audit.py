@@ -102,10 +102,12 @@ def test_bad_input_is_one_line_and_leaves_no_file(run, tmp_path, words, complain
 
 
 def test_a_target_that_is_none_is_told_with_what_there_is(run):
-    for word in ("oracle", "absent.csv", "bank:7", "."):
+    for word in ("oracle", "bank:7", "."):
         refused = run("audit", word, *CENSUS)
         assert refused.code == 2
-        assert f"there is no target '{word}'; choose simulated, diffix, a CSV" in refused.err
+        said = f"countleak: there is no target '{word}'; choose simulated, diffix, a CSV"
+        assert refused.err.startswith(said)
+    assert run("audit", "absent.csv", *CENSUS).err == "countleak: absent.csv: no such file\n"
     assert "write simulated --people bank:7" in run("audit", "bank:7", *BANK).err
 
 

@@ -59,9 +59,9 @@ def test_more_repeats_than_queries_are_refused(run):
 def test_the_family_follows_the_ids_unless_it_is_named(run, tmp_path):
     (tmp_path / "people.csv").write_text("name,status\nann,A\nbob,C\neve,C\n")
     said = run("plan", "--people", "people.csv", "-m", 12).out
-    assert "12 subsets queries about 3 people" in said
+    assert "12 queries (subsets) about 3 people" in said
     assert '"name" IN (\'' in said
-    assert "12 digits queries" in run("plan", "--people", "census:30", "-m", 12).out
+    assert "12 queries (digits)" in run("plan", "--people", "census:30", "-m", 12).out
 
 
 def test_nobody_is_asked_about_unless_named(run, tmp_path):

@@ -38,6 +38,9 @@ def test_figures_are_drawn_three_ways_with_the_papers_points(tmp_path):
     assert list(figures) == ["1b-queries"]
     for suffix in ("svg", "png", "html"):
         assert (tmp_path / f"1b-queries.{suffix}").stat().st_size
+    drawn = (tmp_path / "1b-queries.svg").read_text()
+    for word in ("questions answered", "secrets right, mean of trials", "people", "95%", "99%"):
+        assert f">{word}</text>" in drawn
     # The interactive page carries its own copy of the drawing library.
     html = (tmp_path / "1b-queries.html").read_text()
     assert "cdn" not in html.lower().split("</head>")[0]
@@ -52,4 +55,6 @@ def test_the_page_has_every_claim_and_is_escaped(tmp_path):
     assert "420 cells" in page
     assert page.count("<figure>") == 1
     assert "a generated census" in page
+    # No legend is cut where a browser's letters are wider than those it was measured with.
+    assert "overflow: visible" in page
     assert "http://" not in page.replace("http://www.w3.org", "")

@@ -247,7 +247,7 @@ class Journal:
             was, now = records.header.get(name), self._header.get(name)
             if was != now:
                 raise records.fault(
-                    1, f"these answers {words} {was!r}, not {now!r}; name a new file"
+                    1, f"these answers {words} {was!r}, not {now!r}; name a new file or folder"
                 )
         self._batches.append(_parse_answers(records, len(self.queries), self.secret))
         self._open[self._batches[0].query] = False

@@ -71,6 +71,14 @@ VERBS = {
         "Reproduce the paper, draw maps of your own, and measure countleak against its peers.",
     ),
 }
+# What they are for; `test_docs` holds every verb to be listed once.
+LISTED = {
+    "Audit": ("demo", "audit"),
+    "Step by step": ("probe", "plan", "ask", "diagnose", "solve", "score"),
+    "Know the limits": ("budget",),
+    "Serve": ("serve",),
+    "Research": ("lab",),
+}
 
 
 def build() -> Group:
@@ -79,7 +87,7 @@ def build() -> Group:
         "Ask a system many counts, solve for the data behind the answers, and see whose "
         "secret they give away. An audit tool for your own systems."
     )
-    return make_group("countleak", about, VERBS, start)
+    return make_group("countleak", about, VERBS, start, LISTED)
 
 
 def _version(wanted: bool) -> None:
@@ -126,7 +134,7 @@ def _run(words: Sequence[str]) -> int:
     except typer.Exit as end:
         return end.exit_code
     except TyperException as error:
-        return _complain(f"{_message(error)} (try --help)")
+        return _complain(_message(error))
     except CountleakError as error:
         return _complain(str(error))
     except (KeyboardInterrupt, typer.Abort):
@@ -180,7 +188,10 @@ def _log_to_stderr() -> None:
 
 def _message(error: TyperException) -> str:
     describe = getattr(error, "format_message", None)
-    return str(describe() if describe else error).rstrip(".")
+    text = str(describe() if describe else error).rstrip(".")
+    # What an option's own reading says needs no more words around it.
+    _, is_ours, ours = text.partition(": Value error, ")
+    return ours if is_ours else f"{text} (try --help)"
 
 
 def _complain(what: str, code: int = BAD_INPUT) -> int:

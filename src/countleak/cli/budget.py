@@ -19,8 +19,10 @@ from countleak.audit.budget.evolution import (
     decoders_for,
     subsets_of,
 )
-from countleak.audit.budget.inverse import accuracy_at, queries_needed, sigma_for
+from countleak.audit.budget.inverse import queries_needed, sigma_for
 from countleak.audit.budget.prediction import Prediction
+from countleak.audit.budget.privacy import sigma_for_epsilon, sigma_of_one_answer
+from countleak.audit.budget.verdict import assumption, noise_in_words, remedy, verdict
 from countleak.audit.report.budget import draw_budget
 from countleak.audit.report.drawing import require_drawing
 from countleak.audit.targets.simulated import (
@@ -38,29 +40,30 @@ from countleak.cli.mechanisms import (
     MechanismWord,
     mechanism_from,
 )
-from countleak.cli.option_rules import needs
+from countleak.cli.option_rules import ABSENT, needs
 from countleak.errors import InputError
 from countleak.shares import percent
+
+AS_IT_IS = "countleak audit FILE --known COLUMNS --family tables"
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many people and answers, and what is to be reached."""
+    """How many people and answers, and what is to be reached; what is missing is to be found."""
 
-    n: Annotated[int, typer.Option("--n", help="People the answers are about.", min=2)]
-    queries: Annotated[
-        int | None, typer.Option("--queries", "-m", help="Answers given, or to be given.", min=1)
-    ] = None
-    target: Annotated[
-        float | None,
-        typer.Option(
-            help="Accuracy to reach, like 0.95: without --queries finds how many it takes, "
-            "without --sigma how much noise still lets it happen."
-        ),
-    ] = None
+    n: int
+    queries: int | None
+    target: float | None
 
 
-@needs(MECHANISM_NEEDS)
+@needs(
+    {
+        **MECHANISM_NEEDS,
+        "--epsilon": {"--mechanism": WITH_SIGMA},
+        "--epsilon-each": {"--mechanism": WITH_SIGMA, "--sigma": ABSENT, "--epsilon": ABSENT},
+        "--delta": {"--mechanism": WITH_SIGMA},
+    }
+)
 @dataclass(frozen=True)
 class Noise:
     """What is done to a count before it is released."""
@@ -72,6 +75,21 @@ class Noise:
     sigma: Annotated[
         float | None, typer.Option(help="Standard deviation of an answer's noise, in people.")
     ] = None
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Epsilon of all answers together: without --sigma, the least noise that spends "
+            "it; with --sigma, what noise it would have taken (1)."
+        ),
+    ] = None
+    epsilon_each: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon-each",
+            help="Epsilon of each answer, in place of --sigma; laplace: pure, of scale 1/epsilon.",
+        ),
+    ] = None
+    delta: Annotated[float, typer.Option(help="The delta of differential privacy.")] = 1e-6
     bound: Annotated[int | None, typer.Option(help="uniform: noise lies within ± this.")] = None
     base: Annotated[int | None, typer.Option(help="round: to multiples of this.")] = None
     random_rounding: Annotated[
@@ -88,6 +106,22 @@ class Noise:
         if sigma is None and self.mechanism in WITH_SIGMA:
             return None
         return mechanism_from(self.mechanism, sigma or 0.0, size, size, self.random_rounding)
+
+    def sigma_of(self, queries: int | None) -> float | None:
+        """The SD that is given, or that an epsilon means; missing where neither is."""
+        if self.sigma is not None or (self.epsilon is None and self.epsilon_each is None):
+            return self.sigma
+        # Any noise of its kind will do to say which law it is.
+        kind = self.mechanism_of(1.0)
+        assert kind is not None
+        if self.epsilon_each is not None:
+            return sigma_of_one_answer(kind, self.epsilon_each, self.delta)
+        if queries is None:
+            raise InputError(
+                "--epsilon is for all answers together: pass --queries, or --epsilon-each"
+            )
+        assert self.epsilon is not None
+        return sigma_for_epsilon(kind, queries, self.epsilon, self.delta)
 
 
 @needs({"--density": {"--family": ("subsets",)}})
@@ -113,28 +147,27 @@ class Questions:
         return {"subsets": SUBSETS, "digits": DIGITS, "signs": SIGNS}[self.family]
 
 
-@needs({"--epsilon": {"--mechanism": WITH_SIGMA}, "--delta": {"--mechanism": WITH_SIGMA}})
-@dataclass(frozen=True)
-class Acceptable:
-    """What the system's owner would accept."""
-
+def budget(
+    noise: Noise,
+    questions: Questions,
+    n: Annotated[int, typer.Option("--n", help="People the answers are about.", min=2)],
+    queries: Annotated[
+        int | None, typer.Option("--queries", "-m", help="Answers given, or to be given.", min=1)
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(
+            help="Accuracy to reach, like 0.95: without --queries finds how many it takes, "
+            "without --sigma how much noise still lets it happen."
+        ),
+    ] = None,
     limit: Annotated[
         float,
         typer.Option(
-            help="Advantage over guessing you would accept, (accuracy - guessing)/(1 - guessing)."
+            help="How far from guessing to knowing everything you would let an attacker get: 0.1 "
+            "is 55% right where guessing gets 50%."
         ),
-    ] = 0.1
-    epsilon: Annotated[
-        float, typer.Option(help="Total epsilon whose noise is to be shown, too.")
-    ] = 1.0
-    delta: Annotated[float, typer.Option(help="The delta of differential privacy.")] = 1e-6
-
-
-def budget(
-    size: Size,
-    noise: Noise,
-    questions: Questions,
-    acceptable: Acceptable,
+    ] = 0.1,
     decoder: Annotated[
         Literal["lp", "ls", "bayes", "bounded"] | None,
         typer.Option(
@@ -142,6 +175,12 @@ def budget(
             "uniform noise and rounding, bayes for other noise."
         ),
     ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Every decoder, the bounds, differential privacy, and notes."
+        ),
+    ] = False,
     picture: Annotated[
         Path | None, typer.Option(help="Draw accuracy against queries (.svg, .png, .html).")
     ] = None,
@@ -149,18 +188,32 @@ def budget(
 ) -> None:
     """Say what so many answers give away, next to guessing, and what would have kept it."""
     attacker = _attacker(decoder, noise)
-    limits = Limits(acceptable.limit, acceptable.epsilon, acceptable.delta)
+    limits = Limits(limit, Limits.epsilon if noise.epsilon is None else noise.epsilon, noise.delta)
     if picture:
         require_drawing(picture)
     with console.progress("budget") as report:
-        attack = _attack(size, noise, questions, attacker)
-        advice = advise(attack, attacker, limits, size.target, progress=report)
+        attack = _attack(Size(n, queries, target), noise, questions, attacker)
+        advice = advise(attack, attacker, limits, target, progress=report)
     if picture:
         draw_budget(advice, picture)
     if json:
-        console.print_json({**advice.record(), "picture": str(picture) if picture else None})
+        sentences = {
+            "verdict": verdict(advice),
+            "remedy": remedy(advice),
+            "assumes": assumption(advice),
+        }
+        drawn = str(picture) if picture else None
+        console.print_json({**advice.record(), **sentences, "picture": drawn})
+        return
+    console.say(f"Verdict: {verdict(advice)}")
+    console.say(f"Remedy:  {remedy(advice)}")
+    console.say(f"Assumes: {assumption(advice)} ({AS_IT_IS})")
+    if verbose:
+        _explain(advice)
     else:
-        _tell(advice, picture)
+        console.say("Details: every decoder, the bounds and differential privacy with --verbose")
+    if picture:
+        console.say(f"Picture: {picture}")
 
 
 def _attacker(word: str | None, noise: Noise) -> Recursion:
@@ -176,10 +229,13 @@ def _attack(size: Size, noise: Noise, questions: Questions, attacker: Recursion)
     """The attack meant, with the queries or the noise that reach the target where one is open."""
     family, prior = questions.family_of(), questions.prior
     until = monotonic() + TIME_LIMIT
-    mechanism = noise.mechanism_of(noise.sigma)
+    mechanism = noise.mechanism_of(noise.sigma_of(size.queries))
     if mechanism is None:
         if size.queries is None or size.target is None:
-            raise InputError("pass --sigma, or both --queries and --target to find it")
+            raise InputError(
+                "say what noise there is: pass --sigma, --epsilon or --epsilon-each, or both "
+                "--queries and --target to find it"
+            )
         # Any noise of its kind will do to start from; the search replaces it.
         start = noise.mechanism_of(1.0)
         assert isinstance(start, Gaussian | Laplace | SimulatedDiffix)
@@ -194,13 +250,13 @@ def _attack(size: Size, noise: Noise, questions: Questions, attacker: Recursion)
     return Attack(size.n, queries, mechanism, prior, family)
 
 
-def _tell(advice: Advice, picture: Path | None) -> None:
-    """Print the advice as one would say it."""
-    found, limits = advice.prediction, advice.limits
-    attack = found.attack
+def _explain(advice: Advice) -> None:
+    """Print what is behind the verdict."""
+    found, attack = advice.prediction, advice.prediction.attack
+    console.say("")
     console.say(
         f"{attack.queries} answers about {attack.people} people ({attack.family.name}; "
-        f"{_noise(attack.mechanism)}; {percent(attack.prior, 0)} have the secret trait)."
+        f"{noise_in_words(attack.mechanism)}; {percent(attack.prior, 0)} have the secret trait)."
     )
     console.say(
         f"{_gets(found)}; guessing without any answer gets {percent(attack.baseline)}. That is "
@@ -214,27 +270,21 @@ def _tell(advice: Advice, picture: Path | None) -> None:
             f"No attacker, not even one who knows all others, gets more than "
             f"{percent(advice.genie_bound)} from such queries."
         )
-    console.say("")
-    most = accuracy_at(limits.advantage, attack.baseline)
-    allowed = f"{percent(limits.advantage, 0)} of the way, {percent(most)} right"
-    verdict = "stays within" if advice.kept else "breaks"
-    remedies = _remedies(advice)
-    against = f"against `{found.decoder}`" if found.decoder else "against an ideal decoder"
-    keeps = f"Any of these keeps it, {against}:" if remedies else f"No remedy is known {against}."
-    console.say(f"This {verdict} your limit ({allowed}). {keeps}")
-    for line in remedies:
-        console.say(f"  - {line}")
+    against = f"`{found.decoder}`" if found.decoder else "an ideal decoder"
+    console.say(f"The remedy is against {against}.")
+    if advice.sigma_against_everyone is not None:
+        console.say(
+            f"Noise of SD {advice.sigma_against_everyone:.3g} or more keeps the limit against "
+            "every attacker, even one who knows all others' secrets."
+        )
     if advice.rounding_helps is False:
         console.say(
-            "Rounding the counts in place of noise does not: no base up to "
+            "Rounding the counts in place of noise does not keep it: no base up to "
             f"{attack.widest_base:.0f} would do."
         )
-    console.say("")
     console.say(_privacy(advice))
     for remark in advice.remarks:
         console.remark(f"Note: {remark}")
-    if picture:
-        console.say(f"Picture: {picture}")
 
 
 def _gets(found: Prediction) -> str:
@@ -267,39 +317,6 @@ def _shown(row: Row, target: float | None) -> dict[str, object]:
     if target is not None:
         shown[f"queries for {target:.1%}"] = row.queries_for_target
     return shown
-
-
-def _noise(mechanism: Mechanism) -> str:
-    if isinstance(mechanism, Uniform):
-        return f"uniform noise within ±{mechanism.bound}"
-    if isinstance(mechanism, RoundedToBase):
-        return f"counts rounded to multiples of {mechanism.base}"
-    assert isinstance(mechanism, Gaussian | Laplace | SimulatedDiffix)
-    kind = "Laplace" if isinstance(mechanism, Laplace) else "normal"
-    whole = ", rounded" if isinstance(mechanism, SimulatedDiffix) else ""
-    return f"{kind} noise of SD {mechanism.sigma:.4g}{whole}"
-
-
-def _remedies(advice: Advice) -> list[str]:
-    """What would have kept the attack within the limit, a line each."""
-    lines = []
-    if advice.sigma_needed is not None:
-        lines.append(
-            f"noise of SD {advice.sigma_needed:.3g} or more on each of the "
-            f"{advice.prediction.attack.queries} answers"
-        )
-    if advice.sigma_against_everyone is not None:
-        lines.append(
-            f"noise of SD {advice.sigma_against_everyone:.3g} or more, against every attacker, "
-            "even one who knows all others' secrets"
-        )
-    if advice.queries_allowed == 0:
-        lines.append("no cap on the queries: the first answer breaks the limit")
-    elif advice.queries_allowed is not None:
-        lines.append(f"a cap of {advice.queries_allowed} answers in all, with the noise as it is")
-    if advice.base_needed is not None:
-        lines.append(f"counts rounded to multiples of {advice.base_needed} in place of noise")
-    return lines
 
 
 def _privacy(advice: Advice) -> str:

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import typer
 
 from countleak.foreign import clean, clean_lines
-from countleak.progress import Progress, silent
+from countleak.progress import Progress
 from countleak.shares import percent, rounded
 
 
@@ -128,6 +129,43 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
+# Outside a terminal, seconds between two lines about how far work has come.
+EVERY = 10.0
+# Up to this share of some work nothing is said of how long the rest takes.
+EARLY = 0.1
+
+
+class Lines:
+    """Progress where there is no terminal: a plain line on the error stream, now and then.
+
+    Work that takes less than ``EVERY`` seconds says nothing.
+    """
+
+    def __init__(self, what: str):
+        """Work called ``what``, which begins with the first call."""
+        self._what = what
+        self._began: float | None = None
+        self._said = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = monotonic()
+        if self._began is None:
+            self._began = self._said = now
+        if done >= total or now - self._said < EVERY:
+            return
+        self._said, spent = now, now - self._began
+        # The first steps tell little: something is still being compiled, or connected to.
+        early = done < EARLY * total
+        left = "" if early else f", about {_duration(spent * (total - done) / done)} left"
+        text = f"{self._what}: {done} of {total} after {_duration(spent)}{left}"
+        sys.stderr.write(f"{clean(text)}\n")
+        sys.stderr.flush()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Progress]:
     """A bar on the error stream that goes away when done; call it with (done, total)."""
@@ -137,9 +175,12 @@ def progress(what: str) -> Iterator[Progress]:
 
 @contextmanager
 def stages(*names: str) -> Iterator[list[Progress]]:
-    """A bar like that for each stage of some work; each shows from its first call on."""
+    """A bar like that for each stage of some work; each shows from its first call on.
+
+    Outside a terminal there are lines instead, if it takes long.
+    """
     if not sys.stderr.isatty():
-        yield [silent] * len(names)
+        yield [Lines(name) for name in names]
         return
     from rich import progress as parts
     from rich.console import Console

@@ -1,8 +1,6 @@
 """Words that name a system to ask: an address, a file of a database, a function, a command."""
 
-import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,8 @@ from countleak.audit.targets.rest import RestTarget
 from countleak.audit.targets.sql import CountSql, SqlQuestions
 from countleak.cli import console
 from countleak.errors import InputError, TargetError
-from countleak.foreign import clean, first_line
+from countleak.foreign import clean
+from countleak.own_code import load
 
 if TYPE_CHECKING:
     from countleak.attack.secrets import Secret
@@ -136,43 +135,10 @@ def _target(
             raise InputError("name the file to ask, like duckdb:///loans.duckdb")
         return DuckTarget(text.removeprefix(DUCKDB), questions, limits)
     if word.kind == "callable":
-        return CallableTarget(load_function(text), questions, limits, text)
+        return CallableTarget(load(text), questions, limits, text)
     return CommandTarget(
         text.removeprefix(SCHEME), questions, limits, _kinds(people) if people else {}
     )
-
-
-def load_function(word: str) -> Callable[..., Any]:
-    """The function that `module:function` names, the module being one of the current folder."""
-    module, _, name = word.partition(":")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        loaded = import_module(module)
-    except ModuleNotFoundError as error:
-        wanted = error.name or ""
-        if not wanted or not module.startswith(wanted):
-            raise InputError(f"{clean(module)}.py needs the module {clean(wanted)!r}") from None
-        raise InputError(
-            f"there is no module {clean(module)!r} in this folder; write module:function, and the "
-            "module's name without its ending"
-        ) from None
-    except Exception as error:
-        words = first_line(f"{type(error).__name__}: {error}")
-        raise InputError(f"{clean(module)}.py cannot be imported ({words})") from None
-    function = getattr(loaded, name, None)
-    if not callable(function):
-        # What is no function may be a part of a password; it is not shown.
-        own = [
-            each
-            for each, value in vars(loaded).items()
-            if callable(value) and getattr(value, "__module__", None) == module
-        ]
-        raise InputError(
-            f"{clean(module)}.py has no function of that name; it has {', '.join(own) or 'none'}"
-        )
-    return function  # type: ignore[no-any-return]
 
 
 def _kinds(people: People) -> dict[str, str]:

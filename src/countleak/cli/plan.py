@@ -84,7 +84,7 @@ def _tell(
     queries: Queries, record: dict[str, Any], without_fragile: bool, key: tuple[str, ...]
 ) -> None:
     console.say(
-        f"{len(queries)} {queries.family.name} queries about {queries.ids.size} people in "
+        f"{len(queries)} queries ({queries.family.name}) about {queries.ids.size} people in "
         f"{record['file']}"
     )
     if "fragile" in record:

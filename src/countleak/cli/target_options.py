@@ -102,6 +102,8 @@ def read_target(word: str | TargetWord) -> TargetWord:
         return word
     target = TargetWord(word)
     if target.people is not None and not is_file(target.people):
+        if target.people.endswith((".csv", ".parquet")):
+            raise InputError(f"{clean(word)}: no such file")
         hint = f"; for generated people write simulated --people {word}"
         raise InputError(
             f"there is no target{shown_name(word)}; choose simulated, diffix, a CSV or Parquet "

@@ -1,6 +1,7 @@
 """Verbs by name: each is loaded when it is wanted, and listed without being loaded."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +13,8 @@ from countleak.cli import option_rules
 
 # The module a verb is in, under its own name, and the first line of its help.
 Table = Mapping[str, tuple[str, str]]
+# The verbs that are listed together, under what they are for.
+Sections = Mapping[str, Sequence[str]]
 
 
 class Verb(TyperCommand):
@@ -28,14 +31,21 @@ class Verb(TyperCommand):
             if record is not None and parameter.param_type_name == "argument":
                 # The name says enough; what Python calls its type does not help.
                 name = parameter.metavar or str(parameter.name).upper()
-                parts["Arguments"].append((name, record[1]))
+                parts["Arguments"].append((name, _in_words(record[1])))
             elif record is not None:
                 title = self.sections.get(str(parameter.name), "Options")
-                parts.setdefault(title, []).append(record)
+                name, text = record
+                parts.setdefault(title, []).append((name.replace(" range>", ">"), _in_words(text)))
         for title, records in parts.items():
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The arguments as their names in capitals, in brackets where they may be left out."""
+        pieces = super().collect_usage_pieces(ctx)
+        # `[OPTIONS] {TARGET} [file]` reads as if the braces were typed.
+        return [re.sub(r"[{}]", "", piece).upper() for piece in pieces]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
@@ -47,13 +57,15 @@ class Group(TyperGroup):
     """Verbs under a name, listed from their table."""
 
     table: Table
+    listed: Sections
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.table)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])
+        for title, names in self.listed.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.table[name][1]) for name in names])
 
 
 class Loaded(Mapping[str, Any]):
@@ -90,14 +102,22 @@ def make_verb(function: Callable[..., None], name: str) -> Verb:
 
 
 def make_group(
-    name: str, about: str, table: Table, callback: Callable[..., None] | None = None
+    name: str,
+    about: str,
+    table: Table,
+    callback: Callable[..., None] | None = None,
+    listed: Sections | None = None,
 ) -> Group:
-    """The verbs of a table under one name; without a verb it shows its help."""
+    """The verbs of a table under one name; without a verb it shows its help.
+
+    They are ``listed`` by what they are for, where that is said.
+    """
     app = _typer(name=name, help=about, cls=Group, invoke_without_command=True)
     app.callback()(callback or show_help)
     group = get_command(app)
     assert isinstance(group, Group)
     group.table, group.commands = table, Loaded(table)  # type: ignore[assignment]
+    group.listed = listed or {"Commands": tuple(table)}
     return group
 
 
@@ -111,3 +131,11 @@ def _typer(**settings: Any) -> typer.Typer:
     return typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **settings
     )
+
+
+def _in_words(text: str) -> str:
+    """The help of an option with the range of its number as one would say it."""
+    # That a seed or a time is not negative goes without saying.
+    text = re.sub(r"; x>=0(\.0)?(?=[;\]])", "", text)
+    text = re.sub(r"([\d.]+)<=x<=([\d.]+)(?=[;\]])", r"\1 to \2", text)
+    return re.sub(r"x>=([\d.]+)(?=[;\]])", r"at least \1", text)

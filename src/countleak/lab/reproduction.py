@@ -177,8 +177,12 @@ def write_page(
     figures: Mapping[str, Path],
     data: Path | None,
     path: Path,
+    remark: str = "",
 ) -> Path:
-    """One self-contained page: every claim as a row, then the figures; its path."""
+    """One self-contained page: every claim as a row, then the figures; its path.
+
+    A ``remark`` on how it was run is shown at its top.
+    """
     try:
         import jinja2
     except ImportError:
@@ -194,6 +198,7 @@ def write_page(
         experiments=[CATALOGUE[name] for name in outcomes],
         census="the authors' census rows" if data else "a generated census",
         version=countleak.__version__,
+        remark=remark,
     )
     with replacing(path) as file:
         file.write(page)

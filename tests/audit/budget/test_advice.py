@@ -98,7 +98,7 @@ def test_figures_that_take_too_long_are_left_out_and_the_rest_stands(monkeypatch
     steps = []
     attack = Attack(100, 300, Gaussian(4.0))
     full = advise(attack, BAYES, Limits(), progress=lambda *at: steps.append(at))
-    assert steps[0] == (0, 11) and steps[-1] == (11, 11)
+    assert steps[0] == (0, 13) and steps[-1] == (13, 13)
     assert full.rounding_helps is False
     # A clock of steps, which has run out when the prediction is made.
     clock = count()

@@ -86,3 +86,12 @@ def test_rounding_errors_have_the_variances_of_the_textbooks():
 def test_what_has_no_law_is_refused():
     with pytest.raises(InputError, match="TwoSubsets has no closed form"):
         law_of(TwoSubsets(Gaussian(1.0)))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "expected"),
+    [(Gaussian(4.0), 1.95996 * 4), (Laplace(4.0), 4 / 2**0.5 * np.log(20)), (Uniform(50), 48)],
+    ids=str,
+)
+def test_nineteen_of_twenty_answers_stay_within_the_usual_error(mechanism, expected):
+    assert law_of(mechanism).usual == pytest.approx(expected, rel=0.01)

@@ -1,5 +1,5 @@
 from countleak.cli.lab import reproduce
-from countleak.lab.experiments import Experiment, Outcome
+from countleak.lab.experiments import Claim, Experiment, Outcome, figure_3, presence
 from countleak.lab.experiments.cells import cells
 from countleak.lab.experiments.trials import grid
 
@@ -62,3 +62,29 @@ def test_figures_and_page_of_a_small_reproduction(run, monkeypatch, tmp_path):
 def test_presence_as_json(run):
     trials = run("lab", "reproduce", "presence", "--json").json["trials"]
     assert all({"false_negatives", "false_positives"} <= set(trial) for trial in trials)
+
+
+def test_a_quick_run_is_short_and_says_that_it_decides_little(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(reproduce, "CATALOGUE", {"presence": presence.EXPERIMENT})
+    shown = run("lab", "reproduce", "all", "--quick", "--jobs", 1)
+    assert shown.code == 0
+    assert "This is a quick run of 2 trials per point" in shown.err
+    assert "quick run of 2 trials" in (tmp_path / "runs" / "reproduction.html").read_text()
+    assert len((tmp_path / "runs" / "trials.jsonl").read_text().splitlines()) == 1 + 2
+    refused = run("lab", "reproduce", "table-1", "--quick")
+    assert refused.code == 2
+    assert "--quick does not apply" in refused.err
+
+
+def test_a_claim_that_disagrees_in_a_quick_run_says_how_few_trials_it_rests_on():
+    wrong = Claim("Above .99", "2050", "never", False, "ten trials leave an error")
+    right = Claim("Below .99", "5", "5", True)
+    (first, second) = reproduce._hurried(Outcome("rows", (), (), (wrong, right))).claims
+    assert first.why == "ten trials leave an error; and this is " + reproduce.FEW
+    assert second == right
+
+
+def test_a_quick_run_of_figure_3_keeps_to_its_panels():
+    few, all_of_them = figure_3.trials(quick=True), figure_3.trials()
+    assert set(few) < set(all_of_them)
+    assert len(few) < len(all_of_them) / 10

@@ -1,7 +1,7 @@
 """Everything a system's owner asks about a budget of answers, in one object."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from time import monotonic
 from typing import Any
@@ -17,6 +17,8 @@ from countleak.audit.budget.evolution import (
 from countleak.audit.budget.inverse import (
     accuracy_at,
     base_needed,
+    bound_needed,
+    normal_sigma_needed,
     queries_allowed,
     queries_needed,
     sigma_against_everyone,
@@ -24,7 +26,13 @@ from countleak.audit.budget.inverse import (
 )
 from countleak.audit.budget.prediction import Prediction, predict
 from countleak.audit.budget.privacy import epsilon_of, sigma_for_epsilon
-from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
+from countleak.audit.targets.simulated import (
+    Gaussian,
+    Laplace,
+    RoundedToBase,
+    SimulatedDiffix,
+    Uniform,
+)
 from countleak.errors import MissingExtra, NoPrediction
 from countleak.progress import Progress, silent
 
@@ -37,7 +45,7 @@ ROUNDING = (
 # Seconds after which figures that are not found yet are left out.
 TIME_LIMIT = 20.0
 # The most figures that are searched for: two per decoder, and what would have kept the limit.
-FIGURES = 11
+FIGURES = 13
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,9 @@ class Advice:
 
     A figure that has no closed form, or was not found in time, is missing, and ``remarks`` say why.
     ``rounding_helps`` is whether there is a base that would do, missing where that is not known.
+    ``normal_sigma_needed`` and ``bound_needed`` are for noise with a bound: what normal noise would
+    do in its place, and how far it would have to reach. ``epsilon_needed`` is what the least noise
+    that keeps the limit costs.
     """
 
     prediction: Prediction
@@ -118,7 +129,18 @@ class Advice:
     rounding_helps: bool | None
     epsilon: float | None
     sigma_for_epsilon: float | None
+    normal_sigma_needed: float | None
+    bound_needed: int | None
+    epsilon_needed: float | None
     remarks: tuple[str, ...]
+
+    @property
+    def remedy(self) -> Gaussian | Laplace | SimulatedDiffix | None:
+        """The least noise that keeps the limit: of the kind there is, or normal for a bound."""
+        mechanism = self.prediction.attack.mechanism
+        if isinstance(mechanism, Gaussian | Laplace | SimulatedDiffix):
+            return replace(mechanism, sigma=self.sigma_needed) if self.sigma_needed else None
+        return Gaussian(self.normal_sigma_needed) if self.normal_sigma_needed else None
 
     @property
     def sigma(self) -> float:
@@ -160,6 +182,9 @@ class Advice:
             "epsilon": self.epsilon,
             "epsilon_wanted": self.limits.epsilon,
             "sigma_for_epsilon": self.sigma_for_epsilon,
+            "normal_sigma_needed": self.normal_sigma_needed,
+            "bound_needed": self.bound_needed,
+            "epsilon_needed": self.epsilon_needed,
             "remarks": list(self.remarks),
         }
 
@@ -197,23 +222,22 @@ def advise(
     rows = tuple(
         _row(attack, each, target, until, tried) for each in decoders_for(attack.mechanism)
     )
-    sigma = None
-    if isinstance(attack.mechanism, Gaussian | Laplace | SimulatedDiffix):
-        sigma = tried(lambda: sigma_needed(attack, decoder, limits.advantage, until))
-    allowed = tried(lambda: queries_allowed(attack, decoder, limits.advantage, until))
-    epsilon = tried(lambda: epsilon_of(attack.mechanism, attack.queries, limits.delta))
+    limit, delta, kind = limits.advantage, limits.delta, attack.mechanism
+    sigma = normal = bound = None
+    if isinstance(kind, Gaussian | Laplace | SimulatedDiffix):
+        sigma = tried(lambda: sigma_needed(attack, decoder, limit, until))
+    else:
+        normal = tried(lambda: normal_sigma_needed(attack, decoder, limit, until))
+    if isinstance(kind, Uniform):
+        bound = tried(lambda: bound_needed(attack, decoder, limit, until))
+    allowed = tried(lambda: queries_allowed(attack, decoder, limit, until))
+    epsilon = tried(lambda: epsilon_of(kind, attack.queries, delta))
     private = None
     if epsilon is not None:
-        private = tried(
-            lambda: sigma_for_epsilon(
-                attack.mechanism, attack.queries, limits.epsilon, limits.delta
-            )
-        )
-    bases = tried(lambda: (base_needed(attack, decoder, limits.advantage, until),))
+        private = tried(lambda: sigma_for_epsilon(kind, attack.queries, limits.epsilon, delta))
+    bases = tried(lambda: (base_needed(attack, decoder, limit, until),))
     base = bases[0] if bases else None
-    progress(FIGURES, FIGURES)
-    remarks += _left_out(attack, base)
-    return Advice(
+    advice = Advice(
         prediction,
         target,
         limits,
@@ -221,14 +245,22 @@ def advise(
         large_n_limit(attack),
         genie_bound(attack),
         sigma,
-        sigma_against_everyone(attack, limits.advantage),
+        sigma_against_everyone(attack, limit),
         allowed,
         base,
         base is not None if bases else None,
         epsilon,
         private,
-        tuple(dict.fromkeys(remarks)),
+        normal,
+        bound,
+        None,
+        (),
     )
+    remedy = advice.remedy
+    needed = tried(lambda: epsilon_of(remedy, attack.queries, delta)) if remedy else None
+    progress(FIGURES, FIGURES)
+    remarks += _left_out(attack, base)
+    return replace(advice, epsilon_needed=needed, remarks=tuple(dict.fromkeys(remarks)))
 
 
 def _left_out(attack: Attack, base: int | None) -> list[str]:

@@ -6,6 +6,7 @@ between a value that keeps the limit and one that breaks it. Each gives up when 
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
 from math import exp, floor, inf, log, sqrt
 
@@ -24,14 +25,18 @@ from countleak.audit.budget.laws import MOST_VALUES
 from countleak.audit.targets.simulated import (
     Gaussian,
     Laplace,
+    Mechanism,
     RoundedToBase,
     SimulatedDiffix,
+    Uniform,
 )
 from countleak.errors import InputError, NoPrediction
 from countleak.shares import percent
 
 # The search for a number of queries ends here: nobody asks so many.
 ENOUGH_QUERIES = 10**9
+# The widest uniform noise, ± this, whose values the closed form takes.
+WIDEST_BOUND = (MOST_VALUES - 1) // 2
 
 
 def accuracy_at(advantage: float, baseline: float) -> float:
@@ -126,25 +131,62 @@ def sigma_against_everyone(attack: Attack, limit: float) -> float | None:
     return tau * sqrt(attack.queries * attack.family.square)
 
 
+def normal_sigma_needed(
+    attack: Attack, decoder: Recursion, limit: float, until: float = inf
+) -> float:
+    """The least SD of normal noise, in place of the noise there is, that keeps the advantage."""
+    normal, against = _in_place(attack, decoder, Gaussian(1.0))
+    return sigma_needed(normal, against, limit, until)
+
+
 def base_needed(attack: Attack, decoder: Recursion, limit: float, until: float = inf) -> int | None:
     """The least base such that counts rounded to it, unnoised, keep the advantage at ``limit``.
 
     The rounding error is taken for independent noise, an approximation that holds up to
     ``attack.widest_base``; missing where no base up to there is enough.
     """
-    target = accuracy_at(limit, attack.baseline)
-    # The strongest decoder for rounded counts is another than for noise without a bound.
-    strongest = decoder == decoders_for(attack.mechanism)[-1]
     bases = range(2, min(floor(attack.widest_base), MOST_VALUES) + 1)
+    return _least(bases, RoundedToBase, attack, decoder, limit, until)
 
-    def keeps(base: int) -> bool:
-        rounded = replace(attack, mechanism=RoundedToBase(base))
-        against = decoders_for(rounded.mechanism)[-1] if strongest else decoder
-        return _reaches(rounded, against, target, until) is False
 
-    if not bases or not keeps(bases[-1]):
+def bound_needed(
+    attack: Attack, decoder: Recursion, limit: float, until: float = inf
+) -> int | None:
+    """The least bound of uniform noise that keeps the advantage at ``limit``.
+
+    Missing where no bound up to ``WIDEST_BOUND`` is enough.
+    """
+    return _least(range(1, WIDEST_BOUND + 1), Uniform, attack, decoder, limit, until)
+
+
+def _least(
+    sizes: range,
+    mechanism: Callable[[int], Mechanism],
+    attack: Attack,
+    decoder: Recursion,
+    limit: float,
+    until: float,
+) -> int | None:
+    """The least of the sizes with which such noise keeps the advantage; missing where none does."""
+    target = accuracy_at(limit, attack.baseline)
+
+    def keeps(size: int) -> bool:
+        changed, against = _in_place(attack, decoder, mechanism(size))
+        return _reaches(changed, against, target, until) is False
+
+    if not sizes or not keeps(sizes[-1]):
         return None
-    return bases[bisect_left(bases, True, key=keeps)]
+    return sizes[bisect_left(sizes, True, key=keeps)]
+
+
+def _in_place(attack: Attack, decoder: Recursion, mechanism: Mechanism) -> tuple[Attack, Recursion]:
+    """The attack under another mechanism, and the decoder it meets there.
+
+    The strongest decoder for noise with a bound is another than for noise without one.
+    """
+    strongest = decoder == decoders_for(attack.mechanism)[-1]
+    against = decoders_for(mechanism)[-1] if strongest else decoder
+    return replace(attack, mechanism=mechanism), against
 
 
 def _reaches(attack: Attack, decoder: Recursion, target: float, until: float) -> bool | None:

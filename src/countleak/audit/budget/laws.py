@@ -71,6 +71,12 @@ class Law:
             wide = 2 * wide
         return turning_point(lambda b: self.within(b, V) < share, 0.0, wide, halvings=60)
 
+    @property
+    def usual(self) -> float:
+        """The error that 19 of 20 answers stay within."""
+        # Noise of a few values needs some width to have a quantile.
+        return self.quantile(0.95, 0.0 if self.variances.all() else LEAST)
+
     def clipped(self, b: float, V: float) -> float:
         """E clip(r, -b, b)^2."""
         sd = np.sqrt(self.variances + V)

@@ -57,11 +57,7 @@ def sigma_for_epsilon(
     """
     check_answers(mechanism, queries)
     _check_delta(delta)
-    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        raise InputError(
-            f"epsilon is {epsilon:g}; it must be a number from {LEAST_EPSILON:g} to "
-            f"{MOST_EPSILON:g}"
-        )
+    _check_epsilon(epsilon)
     if isinstance(mechanism, Gaussian | SimulatedDiffix):
         logs = turning_point(
             lambda u: _log_delta(exp(u), epsilon) > log(delta), log(1e-9), log(1e9)
@@ -81,6 +77,18 @@ def sigma_for_epsilon(
         )
         return exp(logs)
     return None
+
+
+def sigma_of_one_answer(mechanism: Mechanism, epsilon: float, delta: float) -> float | None:
+    """The standard deviation of a single answer that costs ``epsilon``.
+
+    Laplace noise is pure, with scale 1/epsilon and no delta; normal noise costs it at ``delta``.
+    Missing for mechanisms that are never differentially private.
+    """
+    _check_epsilon(epsilon)
+    if isinstance(mechanism, Laplace):
+        return sqrt(2) / epsilon
+    return sigma_for_epsilon(mechanism, 1, epsilon, delta)
 
 
 def _log_delta(s: float, epsilon: float) -> float:
@@ -116,3 +124,11 @@ def _laplace(sigma: float, queries: int, delta: float) -> float:
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise InputError(f"delta is {delta:g}; it must lie between 0 and 1, like 1e-6")
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        raise InputError(
+            f"epsilon is {epsilon:g}; it must be a number from {LEAST_EPSILON:g} to "
+            f"{MOST_EPSILON:g}"
+        )

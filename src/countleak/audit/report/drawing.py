@@ -12,6 +12,8 @@ FORMATS = {
     ".png": (b"\x89PNG",),
     ".html": (b"<!DOCTYPE html", b"<!doctype html", b"<html"),
 }
+# Room to the right of a legend, in pixels.
+MARGIN = 48
 RECOVERED, MISSED, QUIET = "#1b7f79", "#d1495b", "#8a8f98"
 
 
@@ -44,5 +46,7 @@ def save(chart: Any, path: Path) -> None:
         ".png": {"scale_factor": 2},
         ".html": {"inline": True},
     }
+    # A browser whose letters are wider than those a legend was measured with would cut it.
+    chart = chart.properties(padding={"left": 5, "top": 5, "bottom": 5, "right": MARGIN})
     with replacing(path, "wb" if path.suffix == ".png" else "w") as file:
         chart.save(file, format=path.suffix[1:], **options.get(path.suffix, {}))

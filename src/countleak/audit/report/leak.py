@@ -48,7 +48,7 @@ def _growth(scores: Sequence[tuple[int, Score]]) -> Any:
         .encode(x="queries:Q", y=alt.Y("baseline:Q", scale=scale), text="text:N")
     )
     return (band + guessing + line + label).properties(
-        width=400, height=240, title="The more answers, the fewer secrets"
+        width=400, height=240, title="The more answers, the more secrets recovered"
     )
 
 
@@ -95,7 +95,7 @@ def draw_residuals(series: Mapping[str, NDArray[np.float64]], path: Path) -> Non
             {"residual": int(value), "share": float(count / residuals.size)}
             for value, count in zip(values, counts, strict=True)
         ]
-        chart = alt.Chart(alt.Data(values=bars)).mark_bar(color=RECOVERED, width=9)
+        chart = alt.Chart(alt.Data(values=bars)).mark_bar(color=RECOVERED, width=9, clip=True)
         charts.append(
             chart.encode(
                 x=alt.X(

@@ -80,4 +80,8 @@ bench = make_group(
             "Find how few exact counts are enough to solve for everyone, and to prove it.",
         ),
     },
+    listed={
+        "Speed": ("solvers", "batch", "first-call", "sweep", "diffix", "serve", "timing"),
+        "Accuracy": ("decoders", "honesty", "questions", "budget", "categories", "exact"),
+    },
 )

@@ -1,7 +1,7 @@
 """`countleak lab reproduce`: the paper's experiments by name, or all of them on one page."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +18,35 @@ from countleak.lab.reproduction import CATALOGUE, draw_figures, write_page
 
 # A table of more rows is for machines; people get the claims and the figures.
 MOST_ROWS = 60
+# Trials per point for a first look.
+QUICK = 2
+FEW = f"a quick run of {QUICK} trials per point, which decides little"
+SIMULATED = ("all", *(each.name for each in CATALOGUE.values() if each.answers == "simulated"))
 # Experiments on answers that were recorded, which can be decided and solved in several ways.
 RECORDED = ("all", *(each.name for each in CATALOGUE.values() if each.answers == "recorded"))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the authors recorded, and how it is decided and solved."""
+
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder `data` of the authors' repository, with recorded answers."),
+    ] = None
+    paper_results: Annotated[
+        Path | None, typer.Option(help="The authors' own results (CSV), to lay over ours.")
+    ] = None
+    arithmetic: options.ArithmeticWord = options.Arithmetics.FLOAT64
+    postgres: options.PostgresUrl = None
+    without_fragile: Annotated[
+        bool,
+        typer.Option(
+            "--without-fragile",
+            help="table-1: leave out queries that float64 and exact arithmetic decide apart.",
+        ),
+    ] = False
+    solver: options.SolverWord = "auto"
 
 
 @needs(
@@ -30,30 +57,24 @@ RECORDED = ("all", *(each.name for each in CATALOGUE.values() if each.answers ==
         "--postgres": {"NAME": RECORDED},
         "--without-fragile": {"NAME": ("all", "table-1")},
         "--solver": {"NAME": ("all", "table-1")},
+        "--quick": {"NAME": SIMULATED},
         "--jobs": {"NAME": GIVEN, "--cluster": ABSENT},
         "--cluster": {"NAME": GIVEN},
     }
 )
 def reproduce(
+    recorded: Recorded,
     name: Annotated[
         str | None, typer.Argument(help="What to reproduce, or `all`; without it, the list.")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder `data` of the authors' repository, with recorded answers."),
-    ] = None,
-    paper_results: Annotated[
-        Path | None, typer.Option(help="The authors' own results (CSV), to lay over ours.")
-    ] = None,
-    arithmetic: options.ArithmeticWord = options.Arithmetics.FLOAT64,
-    postgres: options.PostgresUrl = None,
-    without_fragile: Annotated[
+    quick: Annotated[
         bool,
         typer.Option(
-            help="table-1: leave out queries that float64 and exact arithmetic decide apart."
+            "--quick",
+            help=f"Simulated: only {QUICK} trials per point, for a first look; the claims that "
+            "then disagree say so.",
         ),
     ] = False,
-    solver: options.SolverWord = "auto",
     out: options.RunFolder = Path("runs"),
     jobs: options.Jobs = -1,
     cluster: options.Cluster = None,
@@ -66,26 +87,31 @@ def reproduce(
         return
     if name != "all" and name not in CATALOGUE:
         raise InputError(f"there is no experiment {name!r}; choose all, {', '.join(CATALOGUE)}")
+    data = recorded.data
     if data is not None and not data.is_dir():
         raise InputError(f"--data {data}: no such folder")
     require_drawing()
-    published = read_paper_results(paper_results) if paper_results else ()
-    with options.arithmetic_from(arithmetic, postgres) as chosen:
+    published = read_paper_results(recorded.paper_results) if recorded.paper_results else ()
+    with options.arithmetic_from(recorded.arithmetic, recorded.postgres) as chosen:
         settings = Settings(
             data,
             seed,
             chosen,
-            options.solver_from(solver),
-            sound=without_fragile,
-            postgres=postgres,
-            runner=Runner(out, jobs, cluster),
+            options.solver_from(recorded.solver),
+            sound=recorded.without_fragile,
+            postgres=recorded.postgres,
+            runner=Runner(out, jobs, cluster, QUICK if quick else None),
         )
         wanted = _possible(settings) if name == "all" else [CATALOGUE[name]]
         outcomes = {experiment.name: _run(experiment, settings) for experiment in wanted}
+    if quick:
+        outcomes = {name: _hurried(outcome) for name, outcome in outcomes.items()}
     comparisons = compare(outcomes, published)
     figures = draw_figures(outcomes, published, out / "figures")
     if name == "all":
-        page = write_page(outcomes, comparisons, figures, data, out / "reproduction.html")
+        page = write_page(
+            outcomes, comparisons, figures, data, out / "reproduction.html", FEW if quick else ""
+        )
     if json:
         record = {key: _json(outcome) for key, outcome in outcomes.items()}
         record["comparisons"] = {"claims": [asdict(claim) for claim in comparisons]}
@@ -101,6 +127,8 @@ def reproduce(
     for outcome in outcomes.values():
         for text in outcome.remarks:
             console.remark(text)
+    if quick:
+        console.remark(f"This is {FEW}; run it again without --quick for the figures.")
 
 
 def _possible(settings: Settings) -> list[Experiment]:
@@ -114,6 +142,15 @@ def _possible(settings: Settings) -> list[Experiment]:
 def _run(experiment: Experiment, settings: Settings) -> Outcome:
     with console.progress(experiment.name) as report:
         return experiment.run(settings, report)
+
+
+def _hurried(outcome: Outcome) -> Outcome:
+    """The outcome of few trials, whose claims may disagree by chance alone."""
+    claims = (
+        claim if claim.agrees else replace(claim, why=f"{claim.why}; and this is {FEW}")
+        for claim in outcome.claims
+    )
+    return replace(outcome, claims=tuple(claims))
 
 
 def _json(outcome: Outcome) -> dict[str, object]:

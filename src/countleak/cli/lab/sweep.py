@@ -1,5 +1,6 @@
 """`countleak lab sweep`: a map of one's own."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,23 +20,52 @@ from countleak.lab.figures.sweeps import draw_curves, draw_map
 OF_A_GRID = {"--multiplier": {"--decoder": ("dini-*",)}}
 
 
+@dataclass(frozen=True)
+class Grid:
+    """The grid: a field with several values is an axis of it."""
+
+    n: Annotated[str | None, typer.Option(help="People, a list like 50,100.")] = None
+    queries: Annotated[str | None, typer.Option(help="Queries, a list like 200,400,800.")] = None
+    sigma: Annotated[
+        str | None,
+        typer.Option(
+            help="Noise in people, a list like 1,2,4 (uniform: its bound; round: its base)."
+        ),
+    ] = None
+    family: Annotated[str | None, typer.Option(help="digits, subsets, signs, or several.")] = None
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="diffix, gaussian, laplace, uniform, round, or several; or module:Class of your "
+            "own, from the current folder."
+        ),
+    ] = None
+    decoder: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, lp (the paper's, also called dmt), ls, bayes, robust, bounded, "
+            "dini-vertex, dini-centre, dmt-integer, or several; or module:Class of your own."
+        ),
+    ] = None
+    multiplier: Annotated[str | None, typer.Option(help="DiNi's B, a list like 2.5,3.")] = None
+    trials: Annotated[int | None, typer.Option(help="Trials per cell (10).", min=1)] = None
+
+    def over(self, planned: Sweep) -> Sweep:
+        """The sweep of a file with these values in place of its own."""
+        texts = {name: getattr(self, name) for name in FIELDS if hasattr(self, name)}
+        given = {name: _values(name, text) for name, text in texts.items() if text is not None}
+        values = {**planned.values, **check_values(given, "flags")}
+        flags = {f"--{name}": value for name, value in {"decoder": "dmt", **values}.items()}
+        check_applies(OF_A_GRID, [f"--{name}" for name in given], flags)
+        return Sweep(planned.name, values, planned.repeats if self.trials is None else self.trials)
+
+
 @needs({"--jobs": {"--cluster": ABSENT}})
 def sweep(
+    grid: Grid,
     file: Annotated[
         Path | None, typer.Argument(help="TOML file with the grid; flags below override it.")
     ] = None,
-    n: Annotated[str | None, typer.Option(help="People, a list like 50,100.")] = None,
-    queries: Annotated[str | None, typer.Option(help="Queries, a list like 200,400,800.")] = None,
-    sigma: Annotated[str | None, typer.Option(help="Noise in people, a list like 1,2,4.")] = None,
-    family: Annotated[str | None, typer.Option(help="digits, subsets, signs (or several).")] = None,
-    mechanism: Annotated[
-        str | None, typer.Option(help="diffix, gaussian, laplace, uniform, round (or several).")
-    ] = None,
-    decoder: Annotated[
-        str | None, typer.Option(help="dmt, dini-vertex, dini-centre, dmt-integer (or several).")
-    ] = None,
-    multiplier: Annotated[str | None, typer.Option(help="DiNi's B, a list like 2.5,3.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials per cell (10).", min=1)] = None,
     out: options.RunFolder = Path("runs"),
     jobs: options.Jobs = -1,
     cluster: options.Cluster = None,
@@ -43,23 +73,12 @@ def sweep(
     json: options.Json = False,
 ) -> None:
     """Run a grid of simulated attacks of your own and draw the map."""
-    planned = read_sweep(file) if file else Sweep("sweep", {})
-    flags = {
-        "n": n,
-        "queries": queries,
-        "sigma": sigma,
-        "family": family,
-        "mechanism": mechanism,
-        "decoder": decoder,
-        "multiplier": multiplier,
-    }
-    given = {name: _values(name, text) for name, text in flags.items() if text is not None}
-    values = {**planned.values, **check_values(given, "flags")}
-    flags_given = {f"--{name}": value for name, value in {"decoder": "dmt", **values}.items()}
-    check_applies(OF_A_GRID, [f"--{name}" for name in given], flags_given)
-    planned = Sweep(planned.name, values, planned.repeats if trials is None else trials)
+    planned = grid.over(read_sweep(file) if file else Sweep("sweep", {}))
     if not planned.axes:
-        raise InputError("the grid is a single point; give several values of one field at least")
+        raise InputError(
+            "the grid is a single point; give several values of one field at least, like "
+            "--sigma 1,2,4"
+        )
     require_drawing()
     with console.progress(planned.name) as report:
         results = Runner(out, jobs, cluster).run(planned.trials(), Setting(seed), report)
@@ -70,7 +89,7 @@ def sweep(
     else:
         console.print_table(records, f"{planned.name}, from simulated answers")
         if figure:
-            console.say(f"Map: {figure} (.png, .html beside it)")
+            console.say(f"Picture: {figure} (.png, .html beside it)")
         console.say(f"Trials: {out / 'trials.jsonl'}")
 
 
@@ -88,7 +107,7 @@ def _draw(planned: Sweep, records: list[dict[str, Any]], folder: Path) -> Path |
     numeric = [axis for axis in planned.axes if axis in ("n", "queries", "sigma", "multiplier")]
     if len(planned.axes) == len(numeric) == 2:
         across, up = sorted(numeric, key=["queries", "n", "sigma", "multiplier"].index)
-        draw_map(records, across, up, f"{planned.name}: mean accuracy", stem)
+        draw_map(records, across, up, f"{planned.name}: secrets right, mean of trials", stem)
     elif numeric and len(planned.axes) <= 2:
         series = next((axis for axis in planned.axes if axis != numeric[0]), None)
         rows = records if series else [{**record, "sweep": planned.name} for record in records]

@@ -31,6 +31,11 @@ class Settings:
     runner: Runner = field(default_factory=lambda: Runner(Path("runs")))
 
     @property
+    def quick(self) -> bool:
+        """Whether a first look is wanted, of a few trials per point."""
+        return self.runner.most is not None
+
+    @property
     def setting(self) -> Setting:
         """What the trials of a run share."""
         return Setting(self.seed, str(self.data) if self.data else None)

@@ -85,7 +85,7 @@ def _cell(at: dict[str, Any], group: Sequence[Mapping[str, Any]]) -> Cell:
         float(np.mean(accuracies)) if accuracies else None,
         float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else None,
         float(np.mean([record["baseline"] for record in group])),
-        float(np.mean([record["rests_on"]["seconds"] for record in group])),
+        float(np.mean([record["rests_on"].get("seconds", 0.0) for record in group])),
     )
 
 

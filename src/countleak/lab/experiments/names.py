@@ -7,10 +7,18 @@ becomes an object.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.attack.decoders import Decoder
+from countleak.attack.decoders.auto import AutoDecoder
+from countleak.attack.decoders.bayes import Bayes
+from countleak.attack.decoders.bounded import Bounded
+from countleak.attack.decoders.least_squares import LeastSquares
+from countleak.attack.decoders.robust import Robust
+from countleak.attack.noise import Noise
 from countleak.attack.programs import DiNi, Dmt, Program
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import (
@@ -22,6 +30,7 @@ from countleak.attack.queries.digits import (
 )
 from countleak.attack.queries.signs import Signs, random_signs
 from countleak.attack.queries.subsets import Subsets, random_subsets
+from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit
 from countleak.audit.people import People, generated_census
 from countleak.audit.targets.recorded import read_census, read_presence
@@ -33,6 +42,9 @@ from countleak.audit.targets.simulated import (
     SimulatedDiffix,
     Uniform,
 )
+from countleak.errors import CountleakError, InputError
+from countleak.foreign import clean, first_line
+from countleak.own_code import load
 
 CANDIDATES = np.arange(2500, 2601)
 PRESENT = 12
@@ -107,20 +119,73 @@ MECHANISMS: dict[str, Callable[[float, bool, bool], Mechanism]] = {
     "uniform": lambda sigma, *_: Uniform(int(sigma)),
     "round": lambda sigma, *_: RoundedToBase(int(sigma)),
 }
-# A program, from B and sigma.
-DECODERS: dict[str, Callable[[float, float], Program]] = {
+# A program, from B and sigma; many are solved in one call.
+PROGRAMS: dict[str, Callable[[float, float], Program]] = {
     "dmt": lambda B, sigma: Dmt(),
+    "lp": lambda B, sigma: Dmt(),
     "dini-vertex": DiNi,
     "dini-centre": DiNi,
     "dmt-integer": lambda B, sigma: Dmt(integer=True),
 }
+# A decoder, from what could be stated of the system and a seed. Only `bounded` is told of the
+# system, and only its bound. None proves anything, for proofs would depend on the clock.
+DECODERS: dict[str, Callable[[Rules, int], Decoder]] = {
+    "auto": lambda rules, seed: AutoDecoder(time_limit=0.0, seed=seed),
+    "ls": lambda rules, seed: LeastSquares(),
+    "bayes": lambda rules, seed: Bayes(seed=seed),
+    "robust": lambda rules, seed: Robust(seed=seed),
+    "bounded": lambda rules, seed: Bounded(_limits(rules), time_limit=0.0, seed=seed),
+}
 # How ±1 queries are answered: with SD sigma, by two counts, or with SD 2 sigma.
 SIGN_NOISES = ("direct", "two-subsets", "double")
-# Every field of a trial that holds a name, and the names it may hold.
+# Every field of a trial that holds a name, and the names it may hold besides `module:Class`.
 NAMES: dict[str, tuple[str, ...]] = {
     "family": tuple(FAMILIES),
     "mechanism": tuple(MECHANISMS),
     "sign_noise": SIGN_NOISES,
-    "decoder": tuple(DECODERS),
+    "decoder": (*PROGRAMS, *DECODERS),
     "world": tuple(WORLDS),
 }
+# The fields that may also name a class of one's own, and the method it must have.
+OWN = {"mechanism": "release", "decoder": "decode"}
+
+
+def mechanism_of(name: str, sigma: float, suppressing: bool, clamped: bool) -> Mechanism:
+    """The mechanism of that name; one of one's own is made from sigma."""
+    if ":" not in name:
+        return MECHANISMS[name](sigma, suppressing, clamped)
+    own: Mechanism = _made("mechanism", name, sigma)
+    return own
+
+
+def decoder_of(name: str, rules: Rules, seed: int) -> Decoder:
+    """The decoder of that name, not a program's; one of one's own is made from nothing."""
+    if ":" not in name:
+        return DECODERS[name](rules, seed)
+    own: Decoder = _made("decoder", name)
+    return own
+
+
+def own_class(field: str, name: str) -> type:
+    """The class in the current folder that a field of a trial names, with the method it needs."""
+    found: type = load(name, "class")
+    if not callable(getattr(found, OWN[field], None)):
+        raise InputError(f"{clean(name)} is no {field}: it has no method `{OWN[field]}`")
+    return found
+
+
+def _made(field: str, name: str, *given: float) -> Any:
+    try:
+        return own_class(field, name)(*given)
+    except CountleakError:
+        raise
+    except Exception as error:
+        takes = "sigma alone" if given else "nothing"
+        words = first_line(f"{type(error).__name__}: {error}")
+        raise InputError(f"{clean(name)} cannot be made from {takes} ({words})") from None
+
+
+def _limits(rules: Rules) -> Noise:
+    noise = rules.limits()
+    assert noise is not None, "a trial refuses noise without a bound"
+    return noise

@@ -30,8 +30,8 @@ def run(settings: Settings, progress: Progress) -> Outcome:
         "Presence of 12 among 101 candidate ids: false negatives and false positives",
         "1 false negative, 0 false positives (one run)",
         f"{', '.join(map(str, missed))} false negatives and {invented} false positives in "
-        f"{TRIALS} runs",
-        sum(m <= 1 for m in missed) >= 0.9 * TRIALS and invented == 0,
+        f"{len(missed)} runs",
+        sum(m <= 1 for m in missed) >= 0.9 * len(missed) and invented == 0,
         "noise is drawn anew in every run, and the paper shows one",
     )
     return Outcome("trials", records, claims=(claim,))

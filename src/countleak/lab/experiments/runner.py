@@ -17,6 +17,9 @@ from countleak.lab.experiments.store import Store
 from countleak.lab.experiments.trials import Setting, Trial, batches, record_key
 from countleak.progress import Progress, silent
 
+# How many times as long as the interior point a decoder takes, roughly.
+EFFORT = {"dini-vertex": 10, "auto": 300, "bayes": 300, "robust": 500, "bounded": 300}
+
 
 @dataclass(frozen=True)
 class Runner:
@@ -24,11 +27,13 @@ class Runner:
 
     ``cluster`` is a Dask scheduler's address (`tcp://host:8786`), or `local:2` for a Dask cluster
     of two worker processes started here; without one, joblib uses ``jobs`` cores of this machine.
+    Of each point of a grid only the first ``most`` trials are run, where that is given.
     """
 
     folder: Path
     jobs: int = -1
     cluster: str | None = None
+    most: int | None = None
 
     def __post_init__(self) -> None:
         if self.jobs == 0 or self.jobs < -1:
@@ -41,6 +46,8 @@ class Runner:
         progress: Progress = silent,
     ) -> list[Mapping[str, Any]]:
         """The records of all trials, in their order; those stored before are not run again."""
+        if self.most is not None:
+            trials = [trial for trial in trials if trial.number < self.most]
         with closing(Store(self.folder / "trials.jsonl")) as store:
             return self._run(trials, setting, store, progress)
 
@@ -80,10 +87,8 @@ class Runner:
 
 
 def _cost(batch: Sequence[Trial]) -> float:
-    """A rough order of effort: the simplex for a vertex takes ten times the interior point."""
-    return sum(
-        trial.n * trial.queries * (10 if trial.decoder == "dini-vertex" else 1) for trial in batch
-    )
+    """A rough order of effort: a vertex by the simplex, or a posterior, takes far longer."""
+    return sum(trial.n * trial.queries * EFFORT.get(trial.decoder, 1) for trial in batch)
 
 
 @contextmanager

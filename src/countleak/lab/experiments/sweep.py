@@ -32,7 +32,8 @@ class Sweep:
                 f"name is {self.name!r}; letters, digits, '.', '_' and '-' make a name"
             )
         decoders = self.values.get("decoder", "")
-        if "dini" in str(decoders) and "multiplier" not in self.values:
+        named = decoders if isinstance(decoders, list) else [decoders]
+        if any(n.startswith("dini-") for n in named) and "multiplier" not in self.values:
             raise InputError("DiNi needs its bound; give a multiplier, like 3")
         if self.repeats < 1:
             raise InputError(f"trials is {self.repeats}; run at least 1 per cell")

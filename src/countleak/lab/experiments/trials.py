@@ -6,6 +6,7 @@ order. Trials that differ only in how they decode see the same answers.
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -17,7 +18,7 @@ from typing import Any
 from countleak.audit.targets.recorded import people_files
 from countleak.audit.targets.simulated import LARGEST
 from countleak.errors import InputError
-from countleak.lab.experiments.names import CANDIDATES, CENSUS, NAMES
+from countleak.lab.experiments.names import CANDIDATES, CENSUS, NAMES, OWN, own_class
 
 # Raised when a change makes trials come out differently, so that stored ones are not mixed in.
 RESULTS = 1
@@ -49,8 +50,12 @@ class Trial:
 
     def __post_init__(self) -> None:
         for field, allowed in NAMES.items():
-            if (name := getattr(self, field)) not in allowed:
-                raise InputError(f"there is no {field} {name!r}; choose {', '.join(allowed)}")
+            name = getattr(self, field)
+            if field in OWN and ":" in name:
+                own_class(field, name)
+            elif name not in allowed:
+                own = ", or module:Class of your own" if field in OWN else ""
+                raise InputError(f"there is no {field} {name!r}; choose {', '.join(allowed)}{own}")
         if not 2 <= self.n <= CENSUS or not 1 <= self.queries <= MOST_QUERIES:
             raise InputError(
                 f"n is {self.n} and queries {self.queries}; n must lie in 2-{CENSUS}, queries in "
@@ -60,7 +65,14 @@ class Trial:
             raise InputError(f"n is {self.n}; `presence` has {CANDIDATES.size} candidates")
         if self.mechanism in ("uniform", "round") and not self.sigma.is_integer():
             raise InputError(f"sigma is {self.sigma:g}; {self.mechanism} takes a whole number")
-        if self.family == "signs" and self.sign_noise != "direct" and "dini" in self.decoder:
+        halves = self.family == "signs" and self.sign_noise == "two-subsets"
+        if self.decoder == "bounded" and (halves or self.mechanism not in ("uniform", "round")):
+            raise InputError(
+                "bounded needs one answer whose noise has a bound; choose mechanism uniform or "
+                "round"
+            )
+        dini = self.decoder.startswith("dini-")
+        if self.family == "signs" and self.sign_noise != "direct" and dini:
             raise InputError(
                 "DiNi's bound is in sigmas of a direct answer; leave sign_noise direct"
             )
@@ -125,8 +137,18 @@ def batches(trials: Iterable[Trial], largest: int = 120) -> list[list[Trial]]:
 
 
 def record_key(trial: Trial, setting: Setting) -> str:
-    """The name of a trial's record in a store: trial, seed, whose people, kind of results."""
-    return f"{trial.key}-{setting.seed}-{_whose(setting.data)}-{RESULTS}"
+    """The name of a trial's record in a store: trial, seed, whose people, kind of results.
+
+    A class of one's own is part of it as its module is now, so that a change runs anew.
+    """
+    own = [_own_digest(name) for name in (trial.mechanism, trial.decoder) if ":" in name]
+    return "-".join([trial.key, str(setting.seed), _whose(setting.data), str(RESULTS), *own])
+
+
+@cache
+def _own_digest(name: str) -> str:
+    source = getattr(sys.modules.get(name.partition(":")[0]), "__file__", None)
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:8] if source else "builtin"
 
 
 @cache

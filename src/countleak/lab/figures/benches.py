@@ -40,15 +40,21 @@ def draw_orders(curves: Sequence[Curve], path: Path) -> None:
             )
     scale = alt.Scale(domain=[min(p["low"] for p in points), 1.0], zero=False)
     base = alt.Chart(alt.Data(values=points)).encode(
-        x=alt.X("queries:Q", title="queries answered", axis=alt.Axis(grid=False)),
-        color=alt.Color("order:N", title=None, sort=None),
+        x=alt.X("queries:Q", title="questions answered", axis=alt.Axis(grid=False)),
+        color=alt.Color(
+            "order:N",
+            title="next question by",
+            sort=None,
+            # The legend of a pale band would be too pale to read.
+            legend=alt.Legend(symbolType="stroke", symbolOpacity=1, symbolStrokeWidth=3),
+        ),
     )
-    band = base.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
+    band = base.mark_area(fillOpacity=0.15).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
     line = base.mark_line(strokeWidth=2.5).encode(
         y=alt.Y("share:Q", title="secrets recovered", scale=scale, axis=alt.Axis(format="%"))
     )
     systems = len({(curve.ids, curve.salt) for curve in curves})
-    title = f"Random and chosen questions, {systems} systems, mean and 95%"
+    title = f"Secrets right by random and by chosen questions, {systems} systems, mean and 95%"
     save((band + line).properties(width=460, height=300, title=title), path)
 
 
@@ -85,7 +91,9 @@ def draw_categories(rows: Sequence[CategoryRow], path: Path) -> None:
         rule.mark_text(align="right", dy=10, color=QUIET).encode(
             x=alt.datum(max(row.queries for row in rows)), text="text:N"
         ),
-    ).properties(width=460, height=280, title="A four-valued secret, all values together")
+    ).properties(
+        width=460, height=280, title="A secret of four values, decoded together or one by one"
+    )
     save(chart, path)
 
 
@@ -106,12 +114,16 @@ def draw_exact(rows: Sequence[ExactRow], time_limit: float, path: Path) -> None:
             x=alt.X("queries:Q", title="exact counts m", scale=across, axis=alt.Axis(grid=False)),
             y=alt.Y(
                 "share:Q",
-                title="worlds",
+                title="share of the worlds",
                 scale=alt.Scale(domain=[0, 1]),
                 axis=alt.Axis(format="%"),
             ),
             color=alt.Color(
-                "what:N", title=None, sort=None, scale=alt.Scale(range=[RECOVERED, MISSED])
+                "what:N",
+                title=None,
+                sort=None,
+                scale=alt.Scale(range=[RECOVERED, MISSED]),
+                legend=alt.Legend(offset=40),
             ),
         )
         known = [{"queries": limit, "text": f"2n / log2 n = {limit:.0f}"}]
@@ -124,6 +136,9 @@ def draw_exact(rows: Sequence[ExactRow], time_limit: float, path: Path) -> None:
                 y=alt.datum(0.03), text="text:N"
             ),
             wanted.mark_rule(color=QUIET, opacity=0.5),
+            wanted.mark_text(color=QUIET, align="left", dx=3).encode(
+                x=alt.value(220), text=alt.datum(f"{ENOUGH:.0%}")
+            ),
         )
         panels.append(chart.properties(width=220, height=220, title=f"{n} people"))
     title = f"Exact counts, {rows[0].worlds} worlds per point, {time_limit:g} s each on one core"
@@ -146,9 +161,18 @@ def draw_growth(rows: Sequence[Row], path: Path) -> None:
         alt.Chart(alt.Data(values=points))
         .mark_line(point=True)
         .encode(
-            x=alt.X("n:Q", scale=alt.Scale(type="log", nice=False), title="people n"),
-            y=alt.Y("milliseconds:Q", scale=alt.Scale(type="log"), title="milliseconds, median"),
-            color=alt.Color("solver:N", title=None, sort=None),
+            x=alt.X(
+                "n:Q",
+                scale=alt.Scale(type="log", nice=False),
+                title="people n",
+                axis=alt.Axis(values=sorted({row.n for row in rows})),
+            ),
+            y=alt.Y(
+                "milliseconds:Q",
+                scale=alt.Scale(type="log", nice=False),
+                title="milliseconds, median",
+            ),
+            color=alt.Color("solver:N", title=None, sort=None, legend=alt.Legend(labelLimit=400)),
             strokeWidth=alt.condition("datum.ours", alt.value(4), alt.value(1.5)),
         )
         .properties(width=460, height=340, title="From problem to certified solution")
