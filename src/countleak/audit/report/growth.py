@@ -4,8 +4,8 @@ An audit that looked at its guess as it went on has such points already. Any oth
 from the first answers of an order drawn by chance, as long as that takes no more than SECONDS.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, is_dataclass, replace
+from math import log
 from time import monotonic
 from typing import Any
 
@@ -59,27 +59,24 @@ def growth_of(
     last = _point(len(result.transcript), result.guess, result)
     if result.decoder is None:
         return Growth((last,), "the decoder is not known")
-    points: list[Point] = []
-    missing = ""
-    sizes = _sizes(result)
-    began = before = monotonic()
-    for done, size in enumerate(sizes):
+    sizes, began = _sizes(result), monotonic()
+    points: dict[int, Point] = {}
+    missing = "" if sizes else "so few answers, or so many people, are not decoded again"
+    # From the middle outwards: where time runs out, the points left say most.
+    for done, size in enumerate(
+        sorted(sizes, key=lambda size: abs(log(size / sizes[len(sizes) // 2])))
+    ):
         progress(done, len(sizes))
-        took = monotonic() - before
-        before = monotonic()
-        # Each point has twice the answers of the one before.
-        if done and before - began + 2 * took > seconds:
+        spent = monotonic() - began
+        if done and spent + spent / done > seconds:
             missing = f"points that would have taken more than {seconds:g} s in all are left out"
             break
-        point = next(_decoded(result, result.decoder, size, seed), None)
-        if point is not None:
-            points.append(point)
-            if (point.expected or point.right or 0.0) >= ENOUGH:
-                break
+        if any(_is_enough(point) for fewer, point in points.items() if fewer < size):
+            continue
+        if (point := _decoded(result, result.decoder, size, seed)) is not None:
+            points[size] = point
     progress(len(sizes), len(sizes))
-    if not sizes and len(result.transcript) > 2 * LEAST:
-        missing = "so many people and answers take too long to decode again"
-    return Growth((*points, last), missing)
+    return Growth((*(points[size] for size in sorted(points)), last), missing)
 
 
 def _sizes(result: AuditResult) -> list[int]:
@@ -89,14 +86,19 @@ def _sizes(result: AuditResult) -> list[int]:
     return [size for size in halved if size >= LEAST and size * n <= MOST_CELLS]
 
 
-def _decoded(result: AuditResult, decoder: Decoder, size: int, seed: int) -> Iterator[Point]:
-    """The point after the first ``size`` answers; none where they are too few to decode."""
+def _is_enough(point: Point) -> bool:
+    """Whether further answers only draw a flat line."""
+    return (point.expected or point.right or 0.0) >= ENOUGH
+
+
+def _decoded(result: AuditResult, decoder: Decoder, size: int, seed: int) -> Point | None:
+    """The point after the first ``size`` answers; None where they are too few to decode."""
     order = np.random.default_rng([seed, 43]).permutation(len(result.transcript))
     try:
         guess = _hasty(decoder).decode(result.transcript.take(np.sort(order[:size])))
     except CountleakError:
-        return
-    yield _point(size, guess, result)
+        return None
+    return _point(size, guess, result)
 
 
 def _hasty(decoder: Decoder) -> Decoder:

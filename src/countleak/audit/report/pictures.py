@@ -1,5 +1,7 @@
 """The pictures of a report; each is missing where it would show nothing."""
 
+from math import ceil
+
 from markupsafe import Markup
 
 from countleak.audit.report.growth import Growth
@@ -29,7 +31,7 @@ def growth_picture(growth: Growth, baseline: float | None) -> Markup | None:
     first, last = points[0].answers, points[-1].answers
     plot = Plot(
         Axis(
-            "answers (each step to the right multiplies them)",
+            "answers, on a logarithmic scale",
             first,
             last,
             [(tick, f"{tick:,.0f}") for tick in doubling_ticks(first, last)],
@@ -44,7 +46,7 @@ def growth_picture(growth: Growth, baseline: float | None) -> Markup | None:
         plot.area(band, "band")
     if baseline is not None:
         plot.line([(first, baseline), (last, baseline)], "quiet")
-        plot.note(first, baseline, "guessing without any answer", above=baseline > low + 0.05)
+        plot.note(last, baseline, "guessing without any answer")
     expected = [(p.answers, p.expected) for p in points if p.expected is not None]
     right = [(p.answers, p.right) for p in points if p.right is not None]
     if expected:
@@ -114,7 +116,7 @@ def groups_picture(residuals: Residuals) -> Markup | None:
     if residuals.by is None or len(groups) < 2:
         return None
     top = 1.1 * max(g.sd for g in groups)
-    every = -(-len(groups) // 8)
+    every = ceil(len(groups) / 8)
     ticks = [(i, g.value) for i, g in enumerate(groups) if i % every == 0]
     plot = Plot(
         Axis(f"queries by their {residuals.by}", -0.6, len(groups) - 0.4, ticks),
@@ -131,14 +133,14 @@ def people_picture(people: AtRisk) -> Markup | None:
     total = sum(c.people for c in people.classes)
     if not total:
         return None
-    each = -(-total // SQUARES)
-    rows = -(-(-(-total // each)) // COLUMNS)
+    each = ceil(total / SQUARES)
+    rows = ceil(total / each / COLUMNS)
     size = WIDTH / COLUMNS
     paths: list[str] = []
     place, before = 0, 0
     for level, c in enumerate(people.classes):
         before += c.people
-        until = round(before / each) if before < total else -(-total // each)
+        until = round(before / each) if before < total else ceil(total / each)
         squares = "".join(
             f"M{(k % COLUMNS) * size:.0f} {(k // COLUMNS) * size:.0f}h8v8h-8z"
             for k in range(place, until)
@@ -147,7 +149,7 @@ def people_picture(people: AtRisk) -> Markup | None:
             paths.append(f'<path class="sure{level}" d="{squares}"/>')
         place = until
     told = ", ".join(f"{c.people:,} {c.name}" for c in people.classes if c.people)
-    return Markup(  # noqa: S704 - numbers and our own words only
+    return Markup(
         f'<svg class="squares" viewBox="0 0 {WIDTH} {rows * size:.0f}" role="img" '
         f'aria-label="Each square is {each:,} {"person" if each == 1 else "people"}: {told}.">'
         f"{''.join(paths)}</svg>"

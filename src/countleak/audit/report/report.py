@@ -23,7 +23,7 @@ from countleak.files import Name
 VERSION = 1
 FILES = (FILE, "queries.jsonl", "answers.jsonl", "guess.jsonl")
 # So many people are listed; with their ids hidden a long list says no more than a short one.
-MOST_LISTED, MOST_HIDDEN = 100, 20
+MOST_LISTED, MOST_HIDDEN = 100, 10
 # How sure claims are, in classes from the surest on; the last is what is left.
 CLASSES = (
     ("certain", 0.99), ("almost certain", 0.95), ("likely", 0.8), ("leaning", 0.6), ("open", 0.0),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from countleak.attack.groups import unequal_groups
 from countleak.attack.guess import Guess
-from countleak.attack.noise import UNKNOWN, Noise, Values, log_released
+from countleak.attack.noise import UNKNOWN, Noise, Shape, Values, log_released
 from countleak.attack.posterior.evidence import are_whole
 from countleak.attack.transcript import Transcript
 
@@ -17,6 +17,7 @@ MOST_BARS = 41
 FAR = 5.0
 # Fewer residuals have no shape.
 FEWEST = 30
+SHAPES = {Shape.GAUSSIAN: "normal", Shape.LAPLACE: "Laplace", Shape.EXACT: "rounding"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def residuals_of(transcript: Transcript, guess: Guess) -> Residuals | None:
         Bar(float(c * width), float(s), None if law is None else float(law[i]))
         for i, (c, s) in enumerate(zip(centres, shares, strict=True))
     )
-    shape = None if noise is None else noise.shape.value
+    shape = None if noise is None else SHAPES.get(noise.shape, noise.shape.value)
     beyond = int(left.size - near.size)
     return Residuals(left.size, mean, sd, shape, width, bars, beyond, by, tuple(groups))
 

@@ -20,7 +20,7 @@ Scale = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from ``low`` to ``high`` with labelled ``ticks``; a ``logarithmic`` one has low > 0."""
+    """An axis from ``low`` to ``high`` with labelled ``ticks``."""
 
     title: str
     low: float
@@ -81,17 +81,17 @@ class Plot:
             f'width="{right - left - gap:.1f}" height="{max(bottom - top, 0):.1f}"/>'
         )
 
-    def note(self, x: float, y: float, text: str, *, above: bool = True) -> None:
-        """Words that begin at a point, just above it or just below."""
-        place = self.up(y) + (-5 if above else 13)
+    def note(self, x: float, y: float, text: str) -> None:
+        """Words that end at a point, just above it."""
         self._parts.append(
-            f'<text class="note" x="{self.across(x) + 4:.1f}" y="{place:.1f}">{escape(text)}</text>'
+            f'<text class="note" x="{self.across(x):.1f}" y="{self.up(y) - 5:.1f}" '
+            f'text-anchor="end">{escape(text)}</text>'
         )
 
     def drawn(self, title: str, description: str) -> Markup:
         """The picture; who cannot see it hears its title and description."""
         name = f"plot{next(_numbers)}"
-        return Markup(  # noqa: S704 - every text in it is escaped
+        return Markup(
             f'<svg class="plot" viewBox="0 0 {WIDTH} {self.height}" role="img" '
             f'aria-labelledby="{name}t {name}d"><title id="{name}t">{escape(title)}</title>'
             f'<desc id="{name}d">{escape(description)}</desc>'

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from countleak.audit.report.comparison import Comparison
 from countleak.audit.report.pictures import (
     calibration_picture,
     groups_picture,
@@ -14,7 +15,7 @@ from countleak.audit.report.pictures import (
 )
 from countleak.audit.report.record import Record, Scored
 from countleak.audit.report.remedy import Remedy
-from countleak.audit.report.report import SINGLED_OUT, Report
+from countleak.audit.report.report import Report
 from countleak.audit.report.verdict import Outcome
 from countleak.errors import MissingExtra
 from countleak.shares import percent
@@ -64,6 +65,18 @@ def to_html(report: Report) -> str:
         scores=_scores(audit),
         remedies=_remedies(audit.remedy, audit.asked.answers),
         solved=json.dumps(audit.method.solved, indent=2, ensure_ascii=False),
+        sentence=sentence,
+    )
+
+
+def comparison_to_html(found: Comparison, before: Report, after: Report) -> str:
+    """The page of two audits compared."""
+    return render(
+        "comparison.html.j2",
+        found=found,
+        title=found.headline.split(":")[0],
+        before=before.audit,
+        after=after.audit,
         sentence=sentence,
     )
 
@@ -151,12 +164,16 @@ def _consequence(report: Report) -> str:
     score, audit = report.audit.score, report.audit
     match report.verdict.outcome:
         case Outcome.LEAKS if score is not None and score.advantage is not None:
-            lifted = (
-                f"Without any answer, the best guess is right for {percent(score.baseline)} of the "
-                f"people. The answers close {percent(score.advantage)} of the gap between that "
-                "and knowing everything"
+            rest = (
+                "The answers tell the rest."
+                if score.advantage == 1
+                else f"The answers close {percent(score.advantage)} of the gap between that and "
+                "knowing everything."
             )
-            return f"{lifted}. Whoever may ask this system can do the same."
+            return (
+                f"Without any answer, the best guess is right for {percent(score.baseline)} of the "
+                f"people. {rest} Whoever may ask this system can do the same."
+            )
         case Outcome.LEAKS:
             return "Whoever may ask this system can do the same, and prove it."
         case Outcome.CONFIDENCE:
@@ -219,7 +236,7 @@ def _scores(audit: Record) -> list[Row]:
 def _score_rows(score: Scored) -> list[Row]:
     within = "" if score.tolerance is None else f" to within {score.tolerance:.0%}"
     interval = "" if score.interval is None else f" ({span(score.interval)})"
-    accuracy = "–" if score.accuracy is None else percent(score.accuracy)
+    accuracy = "none" if score.accuracy is None else percent(score.accuracy)
     rows = [
         Row(
             "Accuracy",
@@ -316,6 +333,3 @@ def _of_typical(off: float, remedy: Remedy) -> str:
     if not typical:
         return ""
     return f"; a count here is about {shortest(typical)}, so that is {off / typical:.0%} of it"
-
-
-SURE = f"{SINGLED_OUT:.0%}"
