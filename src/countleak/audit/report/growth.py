@@ -22,7 +22,7 @@ SECONDS = 20.0
 # So often the answers are halved; fewer answers than the least say nothing.
 HALVINGS, LEAST = 5, 20
 # More people times answers take too long for a picture.
-MOST_CELLS = 2_000_000
+MOST_CELLS = 500_000
 # Proofs are given no longer than this at each point.
 PROOF_SECONDS = 2.0
 # With so many right, or surely so, further answers draw a flat line.

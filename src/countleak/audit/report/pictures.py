@@ -13,6 +13,7 @@ from countleak.shares import percent
 
 # The people as squares: so many at most, in so many columns.
 SQUARES, COLUMNS = 400, 40
+FEW = 6
 
 
 def growth_picture(growth: Growth, baseline: float | None) -> Markup | None:
@@ -29,15 +30,17 @@ def growth_picture(growth: Growth, baseline: float | None) -> Markup | None:
     lowest = min([*shown, *ends, *([] if baseline is None else [baseline])])
     low = max(0.0, int(10 * lowest - 1e-9) / 10)
     first, last = points[0].answers, points[-1].answers
+    # Few points are named themselves, for they are far apart.
+    ticks = [p.answers for p in points] if len(points) <= FEW else doubling_ticks(first, last)
     plot = Plot(
         Axis(
             "answers, on a logarithmic scale",
             first,
             last,
-            [(tick, f"{tick:,.0f}") for tick in doubling_ticks(first, last)],
+            [(tick, f"{tick:,.0f}") for tick in ticks],
             logarithmic=True,
         ),
-        Axis("people", low, 1.0, [(t, f"{t:.0%}") for t in round_ticks(low, 1.0)]),
+        Axis("share of guesses", low, 1.0, [(t, f"{t:.0%}") for t in round_ticks(low, 1.0)]),
     )
     band = [(p.answers, *p.interval) for p in points if p.interval]
     if not band:
@@ -70,7 +73,9 @@ def calibration_picture(calibrated: Calibrated) -> Markup | None:
     bottom = int(10 * min([low, *(b.interval[0] for b in bins)])) / 10
     plot = Plot(
         Axis("how sure the claims were", low, 1.0, ticks),
-        Axis("right", bottom, 1.0, [(t, f"{t:.0%}") for t in round_ticks(bottom, 1.0)]),
+        Axis(
+            "share of them right", bottom, 1.0, [(t, f"{t:.0%}") for t in round_ticks(bottom, 1.0)]
+        ),
         height=300,
     )
     plot.line([(low, low), (1.0, 1.0)], "quiet")
@@ -99,7 +104,12 @@ def residuals_picture(residuals: Residuals, unit: str) -> Markup | None:
             high,
             [(t, f"{t:,.6g}".replace("-", "\N{MINUS SIGN}")) for t in round_ticks(low, high, 8)],
         ),
-        Axis("share", 0.0, top, [(t, f"{100 * t:.3g}%") for t in round_ticks(0.0, top, 5)]),
+        Axis(
+            "share of the answers",
+            0.0,
+            top,
+            [(t, f"{100 * t:.3g}%") for t in round_ticks(0.0, top, 5)],
+        ),
     )
     for b in bars:
         plot.bar(b.centre, width, b.share, "bar")
@@ -110,7 +120,7 @@ def residuals_picture(residuals: Residuals, unit: str) -> Markup | None:
     return plot.drawn("What the guess leaves over of the answers", f"A histogram of {about}.")
 
 
-def groups_picture(residuals: Residuals) -> Markup | None:
+def groups_picture(residuals: Residuals, unit: str) -> Markup | None:
     """The noise of each group of queries, where it differs."""
     groups = residuals.groups
     if residuals.by is None or len(groups) < 2:
@@ -120,7 +130,12 @@ def groups_picture(residuals: Residuals) -> Markup | None:
     ticks = [(i, g.value) for i, g in enumerate(groups) if i % every == 0]
     plot = Plot(
         Axis(f"queries by their {residuals.by}", -0.6, len(groups) - 0.4, ticks),
-        Axis("SD", 0.0, top, [(t, f"{t:.3g}") for t in round_ticks(0.0, top, 5)]),
+        Axis(
+            f"SD of what is left over, in {unit}",
+            0.0,
+            top,
+            [(t, f"{t:.3g}") for t in round_ticks(0.0, top, 5)],
+        ),
     )
     for i, g in enumerate(groups):
         plot.bar(i, 0.8, g.sd, "accent-fill" if g.odd else "bar")

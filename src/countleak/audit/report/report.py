@@ -43,7 +43,7 @@ class Class:
 
 @dataclass(frozen=True)
 class Person:
-    """A person at risk: how sure the claim is, and whether it is proven, implied, or likely.
+    """A person at risk: how sure the claim is, and whether it is proven, implied, or only claimed.
 
     ``id`` and ``value`` are hidden unless they were asked for. Numbers have an ``interval``.
     """
@@ -163,7 +163,7 @@ def _classes(guess: Guess) -> tuple[Class, ...]:
 
 
 def _person(guess: Guess, i: int, rank: int, ids: list[Any]) -> Person:
-    standing = "proven" if guess.proven[i] else "implied" if guess.forced[i] else "likely"
+    standing = "proven" if guess.proven[i] else "implied" if guess.forced[i] else "claimed"
     confidence = None if guess.confidence is None else float(guess.confidence[i])
     if not ids:
         return Person(rank, standing, confidence)

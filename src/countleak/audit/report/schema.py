@@ -1,7 +1,9 @@
 """The JSON schema of a report, read off the dataclasses that hold it."""
 
+import json
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -63,3 +65,9 @@ def _of(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return {"enum": [member.value for member in hint]}
     return {} if hint is Any else {"type": PRIMITIVES[hint]}
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "report.schema.json").write_text(
+        json.dumps(report_schema(), indent=2) + "\n", encoding="utf-8"
+    )

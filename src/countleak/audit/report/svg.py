@@ -14,7 +14,7 @@ from math import floor, log10
 from markupsafe import Markup
 
 WIDTH = 360
-LEFT, RIGHT, TOP, BOTTOM = 44, 10, 10, 40
+LEFT, RIGHT, TOP, BOTTOM = 44, 10, 28, 40
 Scale = Callable[[float], float]
 
 
@@ -46,7 +46,7 @@ class Plot:
 
     x: Axis
     y: Axis
-    height: int = 240
+    height: int = 250
     _parts: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -117,6 +117,7 @@ class Plot:
                 f'<text class="tick" x="{x:.1f}" y="{bottom + 15}" text-anchor="{anchor}">'
                 f"{escape(text)}</text>"
             )
+        parts.append(f'<text class="title" x="0" y="11">{escape(self.y.title)}</text>')
         middle = (LEFT + right) / 2
         parts.append(
             f'<path class="axis" d="M{LEFT} {bottom}H{right}"/>'

@@ -59,7 +59,7 @@ def to_html(report: Report) -> str:
         people=people_picture(report.people),
         calibration=audit.calibration and calibration_picture(audit.calibration),
         residuals=audit.residuals and residuals_picture(audit.residuals, unit),
-        groups=audit.residuals and groups_picture(audit.residuals),
+        groups=audit.residuals and groups_picture(audit.residuals, unit),
         family=FAMILIES.get(audit.asked.family, audit.asked.family),
         samples=[_shortened(sample) for sample in audit.asked.samples],
         scores=_scores(audit),
@@ -197,7 +197,7 @@ def _advice(report: Report) -> str:
         return "Audit again before every change: more answers, less noise, another table."
     ways = []
     if remedy.noise_sd is not None:
-        ways.append(f"noise of SD {shortest(remedy.noise_sd)} on each answer")
+        ways.append(f"noise with a standard deviation of {shortest(remedy.noise_sd)} on each answer")
     if remedy.answers:
         ways.append(f"no more than {remedy.answers:,} answers in all")
     if not ways:
