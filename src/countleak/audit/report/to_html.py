@@ -197,7 +197,8 @@ def _advice(report: Report) -> str:
         return "Audit again before every change: more answers, less noise, another table."
     ways = []
     if remedy.noise_sd is not None:
-        ways.append(f"noise with a standard deviation of {shortest(remedy.noise_sd)} on each answer")
+        sd = shortest(remedy.noise_sd)
+        ways.append(f"noise with a standard deviation of {sd} on each answer")
     if remedy.answers:
         ways.append(f"no more than {remedy.answers:,} answers in all")
     if not ways:
