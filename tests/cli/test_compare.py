@@ -20,7 +20,7 @@ def audits(tmp_path_factory):
 def test_what_changed_and_whether_by_more_than_chance(run, audits):
     said = run("compare", audits / "before", audits / "after")
     assert said.code == 0
-    assert said.out.startswith("Less leaks: the advantage over guessing is")
+    assert said.out.startswith("Less is given away: the advantage over guessing is")
     assert "beyond chance" in said.out
     assert "system: simulated, normal noise of SD 1;" in said.out
     assert "no proof of anonymity" in said.err

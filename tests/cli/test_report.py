@@ -100,6 +100,8 @@ def test_an_audit_that_shows_nothing_says_so_in_its_report_too(run):
     report = run("report", "audit", "--json").json
     assert report["verdict"]["outcome"] == "could not attack"
     assert "not passed" in report["verdict"]["caution"]
+    assert report["audit"]["score"] is report["audit"]["expected"] is None
+    assert report["people"]["listed"] == []
 
 
 def test_the_report_knows_the_threshold_and_the_control(run):

@@ -25,10 +25,10 @@ def test_the_interval_is_newcombes(a, b, low, high):
 def test_before_and_after(leaking, hopeless, unknown):
     before, after = read_report(leaking.folder), read_report(hopeless.folder)
     less = compare(before, after)
-    assert less.headline.startswith("Less leaks: the advantage over guessing is")
+    assert less.headline.startswith("Less is given away: the advantage over guessing is")
     assert less.differences[0].beyond_chance
     assert {change.what for change in less.changes} >= {"verdict", "noise left over"}
-    assert compare(after, before).headline.startswith("More leaks")
+    assert compare(after, before).headline.startswith("More is given away")
     same = compare(before, before)
     assert same.headline.startswith("No difference beyond chance")
     assert same.changes == ()

@@ -128,7 +128,7 @@ def _headline(differences: tuple[Difference, ...]) -> str:
     figures = f"{percent(first.before)} before, {percent(first.after)} after ({size})"
     if not first.beyond_chance:
         return f"No difference beyond chance: the {first.what} is {figures}"
-    direction = "Less leaks" if first.difference < 0 else "More leaks"
+    direction = "Less is given away" if first.difference < 0 else "More is given away"
     return f"{direction}: the {first.what} is {figures}"
 
 

@@ -58,7 +58,7 @@ def growth_of(
         return Growth(tuple(_point(len(s.transcript), s.guess, result) for s in result.steps))
     last = _point(len(result.transcript), result.guess, result)
     if result.decoder is None:
-        return Growth((last,), "the decoder is not known")
+        return Growth((last,), "there is no decoder to do it with")
     sizes, began = _sizes(result), monotonic()
     points: dict[int, Point] = {}
     missing = "" if sizes else "so few answers, or so many people, are not decoded again"

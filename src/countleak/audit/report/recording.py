@@ -1,7 +1,7 @@
 """From the result of an audit to its record: all that takes the truth, the target or some time."""
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -60,7 +60,15 @@ class Notes:
 
 
 def record_of(result: AuditResult, notes: Notes, progress: Progress = silent) -> Record:
-    """The record of an audit; decoding fewer answers for its curve is what takes long."""
+    """The record of an audit; decoding fewer answers for its curve is what takes long.
+
+    Of an attack that could not be carried out there are no figures: they would show nothing.
+    """
+    if notes.nothing:
+        nobody = np.zeros_like(result.guess.claimed)
+        guess = replace(result.guess, claimed=nobody, forced=nobody, probability=None)
+        step = replace(result.steps[-1], guess=guess)
+        result = replace(result, steps=(step,), score=None, truth=None, decoder=None)
     residuals = residuals_of(result.transcript, result.guess)
     score, expected = result.score, result.guess.expected_interval
     return Record(

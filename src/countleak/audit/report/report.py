@@ -108,6 +108,10 @@ def read_report(folder: Name, *, show_ids: bool = False) -> Report:
     if not show_ids:
         samples = tuple(without_ids(text, record.key) for text in record.asked.samples)
         record = replace(record, asked=replace(record.asked, samples=samples))
+    if record.judged.nothing:
+        # Claims that rest on nothing put nobody at risk.
+        nobody = np.zeros_like(guess.claimed)
+        guess = replace(guess, claimed=nobody, forced=nobody, probability=None)
     people = _at_risk(guess, show_ids)
     verdict = verdict_of(record, people.proven or people.implied, bool(people.proven))
     return Report(
@@ -173,7 +177,7 @@ def _person(guess: Guess, i: int, rank: int, ids: list[Any]) -> Person:
     if parts is None:
         return Person(rank, standing, confidence, name, str(value))
     interval = float(parts.low[i]), float(parts.high[i])
-    return Person(rank, standing, confidence, name, f"{value:.6g}", interval)
+    return Person(rank, standing, confidence, name, f"{value:,.6g}", interval)
 
 
 def not_tested(record: Record) -> tuple[str, ...]:
@@ -192,7 +196,7 @@ def not_tested(record: Record) -> tuple[str, ...]:
         open_points.insert(
             0, "The real system: the answers were simulated, under noise that was stated."
         )
-    if record.score is None:
+    if record.score is None and not record.judged.nothing:
         open_points.insert(0, "Whether the guesses are right: the truth is not known here.")
     if record.control is None:
         open_points.append(

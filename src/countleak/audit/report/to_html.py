@@ -62,6 +62,7 @@ def to_html(report: Report) -> str:
         groups=audit.residuals and groups_picture(audit.residuals, unit),
         family=FAMILIES.get(audit.asked.family, audit.asked.family),
         samples=[_shortened(sample) for sample in audit.asked.samples],
+        expects=any(point.expected is not None for point in audit.growth.points),
         scores=_scores(audit),
         remedies=_remedies(audit.remedy, audit.asked.answers),
         solved=json.dumps(audit.method.solved, indent=2, ensure_ascii=False),
@@ -71,10 +72,12 @@ def to_html(report: Report) -> str:
 
 def comparison_to_html(found: Comparison, before: Report, after: Report) -> str:
     """The page of two audits compared."""
+    title, _, figures = found.headline.partition(": ")
     return render(
         "comparison.html.j2",
         found=found,
-        title=found.headline.split(":")[0],
+        title=title,
+        figures=figures,
         before=before.audit,
         after=after.audit,
         sentence=sentence,
@@ -123,11 +126,12 @@ def _shortened(sql: str) -> str:
 def _facts(report: Report) -> list[Row]:
     """The figures under the verdict."""
     audit, score = report.audit, report.audit.score
+    usual = "the mean" if audit.kind == "number" else "the commonest value"
     rows = []
     if score is not None and score.accuracy is not None and score.interval is not None:
         rows += [
             Row("guesses right", percent(score.accuracy), span(score.interval)),
-            Row("guessing without answers", percent(score.baseline), "the commonest value"),
+            Row("guessing without answers", percent(score.baseline), f"{usual} for everyone"),
         ]
         if score.advantage is not None and score.advantage_interval is not None:
             between = span(score.advantage_interval)
@@ -148,8 +152,9 @@ def _meaning(report: Report) -> list[Row]:
     """What was done, what that means and what to do, in plain words."""
     audit = report.audit
     how = "was simulated on this machine" if audit.simulated else "was asked"
+    what = "sums" if audit.kind == "number" else "counts"
     done = (
-        f"A system that answers counts {how}: {audit.asked.answers:,} counts about "
+        f"A system that answers {what} {how}: {audit.asked.answers:,} {what} about "
         f"{audit.people:,} people, none of which names anyone's secret. From these answers alone a "
         "program worked out what each person's secret must be."
     )
