@@ -104,7 +104,7 @@ class Judging:
         bool,
         typer.Option(
             "--report/--no-report",
-            help="Write a report at the end; it decodes fewer answers too, for up to 20 s.",
+            help="Write a report at the end; it decodes fewer answers too, for about 20 s.",
         ),
     ] = True
 
