@@ -246,7 +246,7 @@ def _templates() -> Environment:
         "bar": drawing.bar,
         "asset": _address_of,
     }
-    environment.filters |= {"percent": percent}
+    environment.filters |= {"percent": percent, "signed": drawing.signed}
     return environment
 
 

@@ -23,7 +23,7 @@ SHADES = 10
 SD_TICKS = (0.5, 1, 2, 4, 8, 16, 32)
 QUESTION_TICKS = (50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000)
 # A bar of noise: so many people from the middle to its end.
-BAR_PEOPLE, BAR_HALF = 10.0, 60.0
+BAR_PEOPLE, BAR_HALF = 8.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Grid:
 def grid(attack: KeptAttack, picture: Picture) -> Grid:
     """The grid of an attack; who is guessed wrong is shown at its end only."""
     count = attack.settings.people
-    columns = min(LONGEST_ROW, ceil(sqrt(2 * count) / 5) * 5)
+    columns = min(LONGEST_ROW, ceil(sqrt(4 * count) / 5) * 5)
     look = picture.look
     probability = np.full(count, 0.5) if look is None else look.probability
     values = probability >= 0.5
@@ -140,19 +140,18 @@ def curve(attack: KeptAttack, picture: Picture) -> Curve | None:
     if not picture.curve:
         return None
     people, questions = attack.settings.people, attack.settings.questions
-    ones = int((attack.truth == 1).sum())
-    guessable = max(ones, people - ones) / people
+    guessing = guessable(attack)
+    least = min(guessing, *(right for _, right in picture.curve)) - people / 20
 
-    def up(share: float) -> float:
-        # From half to all of them: nobody does worse than half for long.
-        return round(CHART_HEIGHT * (1 - (share - 0.4) / 0.6), 1)
+    def up(right: float) -> float:
+        return round(CHART_HEIGHT * (people - right) / (people - least), 1)
 
     points = [
-        (round(CHART_WIDTH * answered / questions, 1), up(right / people))
+        (round(CHART_WIDTH * answered / questions, 1), up(right))
         for answered, right in picture.curve
     ]
     x, y = points[-1]
-    return Curve(" ".join(f"{x},{y}" for x, y in points), x, y, up(guessable))
+    return Curve(" ".join(f"{x},{y}" for x, y in points), x, y, up(guessing))
 
 
 def guessable(attack: KeptAttack) -> int:
@@ -173,6 +172,12 @@ def bar(noise: float) -> Bar:
     """The bar of so much noise; what is more than the picture holds is cut off."""
     length = min(abs(noise) / BAR_PEOPLE, 1.0) * BAR_HALF
     return Bar(round(BAR_HALF if noise >= 0 else BAR_HALF - length, 1), round(length, 1))
+
+
+def signed(noise: float) -> str:
+    """Noise as it is added, with a sign as in print."""
+    sign = "\N{MINUS SIGN}" if noise < 0 else "+"
+    return f"{sign}\N{THIN SPACE}{abs(noise):.1f}"
 
 
 @dataclass(frozen=True)
@@ -226,7 +231,7 @@ def chart(found: AccuracyMap) -> Chart:
         round(width + 0.6, 2),
         round(height + 0.6, 2),
         tuple(Tick(scale.x(sd), f"{sd:g}") for sd in SD_TICKS),
-        tuple(Tick(scale.y(count), f"{count:,}") for count in QUESTION_TICKS),
+        tuple(Tick(scale.y(count), _short(count)) for count in QUESTION_TICKS),
         _limit(found, scale),
         scale.x(found.settings.sd),
         scale.y(found.settings.questions),
@@ -257,6 +262,10 @@ def _shade(accuracy: float | None, baseline: float) -> int | None:
         return None
     advantage = (accuracy - baseline) / (1 - baseline)
     return round(SHADES * min(max(advantage, 0.0), 1.0))
+
+
+def _short(count: int) -> str:
+    return str(count) if count < 1000 else f"{count // 1000}k"
 
 
 def _limit(found: AccuracyMap, scale: _Scale) -> str:

@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,15 +32,24 @@ FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True)
-class LabLimits:
-    """How much the lab gives to its visitors: orders that wait, and seconds for each to run."""
+class Share:
+    """So many processes, at most so many orders that wait for them, and seconds for each to run."""
 
-    quick_processes: int = 1
-    quick_waiting: int = 100
-    quick_seconds: float = 10.0
-    attack_processes: int = field(default_factory=lambda: min(max(2, os.cpu_count() or 2), 4))
-    attacks_waiting: int = 50
-    attack_seconds: float = 120.0
+    count: int
+    waiting: int
+    seconds: float
+
+    def processes(self, job: str) -> Processes:
+        """The processes of a job."""
+        return Processes(job, self.count, most=self.waiting, seconds=self.seconds)
+
+
+@dataclass(frozen=True)
+class LabLimits:
+    """How much the lab gives to its visitors: for questions and maps, and for attacks."""
+
+    for_questions: Share = Share(1, waiting=100, seconds=10.0)
+    for_attacks: Share = Share(min(max(2, os.cpu_count() or 2), 4), waiting=50, seconds=120.0)
 
 
 async def serve(
@@ -61,18 +70,8 @@ async def serve(
     async with AsyncExitStack() as stack:
         stack.callback(listener.close)
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="countleak-lab-")))
-        quick = Processes(
-            "questions",
-            limits.quick_processes,
-            most=limits.quick_waiting,
-            seconds=limits.quick_seconds,
-        )
-        attacking = Processes(
-            "attacks",
-            limits.attack_processes,
-            most=limits.attacks_waiting,
-            seconds=limits.attack_seconds,
-        )
+        quick = limits.for_questions.processes("questions")
+        attacking = limits.for_attacks.processes("attacks")
         for processes in (quick, attacking):
             stack.callback(processes.close)
             await processes.start()

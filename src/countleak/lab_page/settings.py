@@ -54,7 +54,7 @@ NOISES = {
 DIFFIX = ("18.1", "18.3", "paper")
 WITH_SD = ("gaussian", "laplace", "rounded")
 DECODERS = {
-    "auto": "diagnose the noise, then the best there is",
+    "auto": "automatic, by its diagnosis",
     "lp": "the paper's linear program",
     "ls": "least squares",
 }
