@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.guess import Guess
 from countleak.attack.queries import Queries
+from countleak.attack.solvers.machine import one_thread
 from countleak.attack.transcript import Answers, Journal, Transcript
 from countleak.audit.result import AuditResult
 from countleak.audit.run import Asking, Keeping, audit, default_queries
@@ -135,7 +136,10 @@ class Attack:
 
 
 def _looked(queries: Queries, answers: Answers) -> Look:
-    guess = LeastSquares().decode(Transcript.of(queries, answers, SECRET.names))
+    transcript = Transcript.of(queries, answers, SECRET.names)
+    # On a busy machine several threads take ten times as long for such small matrices.
+    with one_thread():
+        guess = LeastSquares().decode(transcript)
     return Look(len(answers), _probability(guess))
 
 

@@ -81,7 +81,7 @@ class AttackSettings:
 
     people: int = 100
     questions: int = 2500
-    noise: str = "18.1"
+    noise: str = "rounded"
     size: float = 4.0
     decoder: str = "auto"
     seed: int = 7
