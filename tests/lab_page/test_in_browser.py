@@ -7,7 +7,6 @@ import pytest
 import countleak as cl
 from countleak.lab_page.asking import EXAMPLES
 from countleak.lab_page.settings import SECRET, people_of
-from tests.diffix.server.conftest import make_server, running, served_bank
 
 SMALL = {"people": "30", "questions": "240", "size": "2", "seed": "5"}
 # A machine that does much else takes its time.
@@ -154,14 +153,3 @@ def test_the_map_follows_a_slider(browser, lab):
         assert "stays within" in page.locator("#map").inner_text() or (
             "your system leaks" in page.locator("#map").inner_text()
         )
-
-
-def test_the_page_of_the_rest_interface_opens(browser, bank):
-    with (
-        running(make_server([served_bank(bank)])) as server,
-        browser.visit(server.rest) as visit,
-    ):
-        assert visit.page.url == f"{server.rest}/docs"
-        assert visit.page.locator("h2").count() == 5
-        assert visit.page.locator("text=POST /api/queries").count() >= 1
-        assert visit.overflow == 0

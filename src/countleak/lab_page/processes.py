@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from countleak.diffix.server.requests import Unpacking, pack
@@ -48,6 +49,8 @@ class Job:
     end: "asyncio.Future[Any]"
     process: "_Process | None" = None
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
+    # Why it is given up, once it is.
+    reason: CountleakError | None = None
 
     @property
     def runs(self) -> bool:
@@ -154,12 +157,13 @@ class Processes:
         """How many are served before a job; 0 where it runs."""
         return self._waiting.index(job) + 1 if job in self._waiting else 0
 
-    def give_up(self, job: Job) -> None:
-        """Give a job up, whether it waits or runs; its process ends if it does not."""
+    def give_up(self, job: Job, reason: CountleakError | None = None) -> None:
+        """Give a job up, whether it waits or runs; its process is killed if it does not end."""
+        job.reason = job.reason or reason or GivenUp("given up")
         if job in self._waiting:
             self._waiting.remove(job)
-            job.fail(GivenUp("given up before it began"))
-        elif job.process is not None:
+            job.fail(job.reason)
+        elif job.process is not None and job.process.job is job:
             job.process.send(Stop())
             self._after(job, GRACE_SECONDS, job.process.kill)
 
@@ -196,7 +200,8 @@ class Processes:
             self._idle.remove(process)
         if process.job is not None:
             log.warning("a process of the lab ended at work: %s", type(process.job.order).__name__)
-            self._over(process.job, NotDone("its process was ended; it took too long or too much"))
+            reason = process.job.reason
+            self._over(process.job, reason or NotDone("its process ended; try it once more"))
         pause = 0.0 if process.is_warm else PAUSE_SECONDS
         asyncio.get_running_loop().call_later(pause, self._begin)
 
@@ -211,7 +216,7 @@ class Processes:
                         log.error("internal error\n%s", trace)
                     self._over(job, NotDone(text))
                 case GaveUp():
-                    self._over(job, GivenUp("given up"))
+                    self._over(job, job.reason or GivenUp("given up"))
         self._be_idle(process)
 
     def _over(self, job: Job, error: CountleakError | None, value: Any = None) -> None:
@@ -231,7 +236,8 @@ class Processes:
             process, job = self._idle.pop(), self._waiting.popleft()
             process.job, job.process = job, process
             process.send(job.order)
-            self._after(job, self._seconds, lambda job=job: self.give_up(job))  # type: ignore[misc]
+            late = NotDone(f"it took longer than {self._seconds:g} seconds; ask for less")
+            self._after(job, self._seconds, partial(self.give_up, job, late))
 
     def _after(self, job: Job, seconds: float, then: Callable[[], object]) -> None:
         job.timers.append(asyncio.get_running_loop().call_later(seconds, then))
