@@ -60,7 +60,7 @@ def test_it_stops_and_resumes_from_clicks(browser, lab):
         fill(page)
         page.check("input[name=slowly]")
         page.click("text=Start")
-        wait(page, "Asking a simulated system")
+        wait(page, "Asking a simulated system with normal noise, SD 2")
         page.click("text=Stop")
         wait(page, "Stopped. All answers so far are kept.")
         page.click("text=Resume")

@@ -246,7 +246,11 @@ def _templates() -> Environment:
         "bar": drawing.bar,
         "asset": _address_of,
     }
-    environment.filters |= {"percent": percent, "signed": drawing.signed}
+    environment.filters |= {
+        "percent": percent,
+        "signed": drawing.signed,
+        "capitalize_first": lambda text: text[:1].upper() + text[1:],
+    }
     return environment
 
 

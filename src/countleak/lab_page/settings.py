@@ -47,7 +47,7 @@ NOISES = {
     "paper": "the rebuilt Diffix, one layer per condition",
     "gaussian": "normal noise",
     "laplace": "Laplace noise",
-    "rounded": "normal noise, rounded, low counts suppressed",
+    "rounded": "Diffix, as the paper simulated it",
     "uniform": "whole numbers within a bound",
     "base": "counts rounded to a base",
 }
@@ -167,6 +167,8 @@ class AttackSettings:
                 return f"a simulated system that rounds to multiples of {size}"
             case "18.1" | "18.3" | "paper":
                 return NOISES[self.noise]
+            case "rounded":
+                return f"a simulation of Diffix with noise of SD {size}"
         return f"a simulated system with {NOISES[self.noise]}, SD {size}"
 
     @property

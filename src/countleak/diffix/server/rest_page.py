@@ -6,7 +6,7 @@ from typing import Any
 
 _STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:46em;margin:2em auto;padding:0 1em}"
-    "code{background:#eee;padding:0 .2em}dt{margin-top:.5em}"
+    "code{background:#eee;padding:0 .2em;overflow-wrap:anywhere}dt{margin-top:.5em}"
 )
 
 
