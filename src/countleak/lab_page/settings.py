@@ -47,7 +47,7 @@ NOISES = {
     "paper": "the rebuilt Diffix, one layer per condition",
     "gaussian": "normal noise",
     "laplace": "Laplace noise",
-    "rounded": "Diffix, as the paper simulated it",
+    "rounded": "Diffix, simulated",
     "uniform": "whole numbers within a bound",
     "base": "counts rounded to a base",
 }
