@@ -9,6 +9,7 @@ import pytest
 from countleak.lab_page.app import ASSETS
 from countleak.lab_page.asking import EXAMPLES
 
+ONE = "SELECT count(*) FROM loans WHERE client_id = 2"
 SCRIPT = "<script>alert(1)</script>"
 
 
@@ -52,6 +53,12 @@ def test_the_truth_is_shown_as_such(client):
     page = text_of(client.get("/", params={"statement": EXAMPLES["A plain count"]}))
     assert "Truth, of invented people" in page
     assert "This is all that an analyst sees." in page
+
+
+def test_a_suppressed_count_is_the_0_that_an_analyst_reads(client):
+    page = text_of(client.get("/", params={"statement": ONE}))
+    assert "0 suppressed This is all that an analyst sees." in page
+    assert "1 client matches. That is fewer than" in page
 
 
 def test_a_release_answers_by_its_own_rules(client):

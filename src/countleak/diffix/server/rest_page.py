@@ -15,8 +15,7 @@ def page(described: dict[str, Any]) -> str:
     about = described["info"]
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(about['title'])}</title>"
-        # A browser would ask for an icon of its own, and complain that there is none.
-        f"<link rel=icon href='data:,'><meta name=viewport content='width=device-width'>"
+        "<meta name=viewport content='width=device-width'>"
         f"<style>{_STYLE}</style><h1>{escape(about['title'])} {escape(about['version'])}</h1>"
         f"<p>{escape(about['description'])} The whole description, for programs: "
         f"<a href=/openapi.json>openapi.json</a>.</p>{''.join(_operations(described))}</html>"
