@@ -32,6 +32,7 @@ PAGES = (
     "docs/decoders.md",
     "docs/diffix.md",
     "docs/protocol.md",
+    "docs/report.md",
     "docs/secrets.md",
 )
 # Pages with a server on these ports, which are replaced by free ones.
