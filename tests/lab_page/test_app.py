@@ -164,6 +164,10 @@ def test_an_attack_is_streamed_to_its_end_and_can_be_kept(client, lab):
         kept = client.get(f"{address}/files/{name}")
         assert kept.status_code == 200
         assert kept.text.startswith('{"countleak"')
+    report = client.get(f"{address}/files/report.html")
+    assert "attachment" in report.headers["content-disposition"]
+    assert f"{record['score']['right']} of 30" in text_of(report)
+    assert "simulated" in text_of(report)
     assert client.get(f"{address}/files/..%2F..%2Fetc%2Fpasswd").status_code == 404
 
 

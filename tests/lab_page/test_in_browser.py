@@ -47,8 +47,11 @@ def test_an_attack_runs_to_its_end_from_clicks_and_ends_as_the_library_ends_it(b
         page.click("text=Everyone, in a table")
         assert page.locator(".everyone tbody tr").count() == 30
         with page.expect_download() as download:
-            page.click("text=Download the result")
+            page.click("text=the result as JSON")
         assert download.value.suggested_filename == "result.json"
+        with page.expect_download(timeout=PATIENCE) as download:
+            page.click("text=Download the report")
+        assert download.value.suggested_filename == "report.html"
         # The address alone shows it all again.
         page.reload()
         assert page.locator("#right").text_content() == right

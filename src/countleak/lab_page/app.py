@@ -24,7 +24,7 @@ from countleak.errors import CountleakError, InputError
 from countleak.lab_page import drawing
 from countleak.lab_page.accuracy_map import ATTACKERS, LAWS, MapSettings
 from countleak.lab_page.asking import EXAMPLES, Question
-from countleak.lab_page.attacks import Attacks, KeptAttack, Picture
+from countleak.lab_page.attacks import REPORT, Attacks, KeptAttack, Picture
 from countleak.lab_page.processes import NoRoom, Processes
 from countleak.lab_page.settings import (
     DECODERS,
@@ -141,6 +141,8 @@ class Site:
     async def download(self, request: Request) -> Response:
         """A file that an attack left in its folder, to keep."""
         kept, name = self._kept(request), request.path_params["name"]
+        if name == REPORT:
+            await self.attacks.report(kept)
         if name not in kept.downloads:
             raise InputError("there is no such file; choose one that the page of the attack lists")
         return FileResponse(kept.folder / name, filename=name)

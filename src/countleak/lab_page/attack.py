@@ -19,6 +19,7 @@ from countleak.attack.guess import Guess
 from countleak.attack.queries import Queries
 from countleak.attack.solvers.machine import one_thread
 from countleak.attack.transcript import Answers, Journal, Transcript
+from countleak.audit.people import People
 from countleak.audit.result import AuditResult
 from countleak.audit.run import Asking, Keeping, audit, default_queries
 from countleak.audit.targets import Target
@@ -119,16 +120,31 @@ class Attack:
             self.tell(_looked(queries, Answers.join(parts)))
 
         size = max(1, settings.questions // LOOKS)
-        result = audit(
+        watched = Watched(settings.target(people), size, look)
+        return _finished(self._audited(people, queries, watched))
+
+    def report(self) -> None:
+        """Write the report of an attack that is at its end into its folder.
+
+        All answers are there, so nothing is asked anew: they are decoded once more.
+        """
+        from countleak.audit.report.writing import write
+
+        settings, people = self.settings, people_of(self.settings.people)
+        queries = default_queries(people, settings.questions, settings.seed)
+        result = self._audited(people, queries, settings.target(people))
+        write(result, self.folder, system=settings.system_in_words, show_ids=True)
+
+    def _audited(self, people: People, queries: Queries, target: Target) -> AuditResult:
+        return audit(
             people,
             secret=SECRET,
-            target=Watched(settings.target(people), size, look),
+            target=target,
             queries=queries,
-            asking=Asking(seed=settings.seed),
-            keeping=Keeping(self.folder, system),
-            decoder=settings.chosen_decoder(self._decoding),
+            asking=Asking(seed=self.settings.seed),
+            keeping=Keeping(self.folder, self.settings.system_in_words),
+            decoder=self.settings.chosen_decoder(self._decoding),
         )
-        return _finished(result)
 
     def _decoding(self, done: int, total: int) -> None:
         self.check()

@@ -20,7 +20,7 @@ from countleak.errors import CountleakError, InputError
 from countleak.lab_page.attack import Decoding, Finished, Look
 from countleak.lab_page.processes import GivenUp, Job, NoRoom, Processes
 from countleak.lab_page.settings import SECRET, AttackSettings, people_of
-from countleak.lab_page.worker import RunAttack
+from countleak.lab_page.worker import RunAttack, WriteReport
 
 # How many attacks are kept, and for how many seconds after anyone looked last.
 MOST_KEPT, SECONDS_KEPT = 200, 3600.0
@@ -29,9 +29,9 @@ BETWEEN_LOOKS = 0.03
 # The most between two, so that whoever has left is noticed.
 AT_LEAST_EVERY = 1.0
 # What can be downloaded of an attack, as an audit keeps it, and what it is.
+REPORT = "report.html"
 DOWNLOADS = {
-    "report.html": "the report",
-    "report.json": "the report as JSON",
+    REPORT: "the report",
     "answers.jsonl": "all answers",
     "queries.jsonl": "all questions",
     "guess.jsonl": "the guesses",
@@ -78,6 +78,7 @@ class KeptAttack:
     folder: Path
     picture: Picture
     job: Job | None = None
+    reporting: Job | None = None
     seen: float = field(default_factory=monotonic)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -178,6 +179,20 @@ class Attacks:
             with suppress(TimeoutError):
                 async with asyncio.timeout(AT_LEAST_EVERY):
                     await changed.wait()
+
+    async def report(self, attack: KeptAttack) -> None:
+        """Have the report of an attack written, unless it is there; it takes some seconds."""
+        if attack.picture.state is not State.DONE:
+            raise InputError("there is no report before the end of an attack; wait for it")
+        if REPORT not in attack.downloads:
+            if attack.reporting is None:
+                order = WriteReport(attack.settings, attack.folder)
+                attack.reporting = self._processes.submit(order)
+            try:
+                # Whoever asks twice, or leaves, does not end it for others.
+                await asyncio.shield(attack.reporting.end)
+            finally:
+                attack.reporting = None
 
     def close(self) -> None:
         """Let everybody go."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from countleak.diffix.server import memory
 from countleak.diffix.server.requests import Unpacking, pack
 from countleak.errors import CountleakError
 from countleak.foreign import clean
@@ -26,6 +27,8 @@ from countleak.lab_page.attack import Attack, Stopped
 from countleak.lab_page.settings import AttackSettings
 
 _PART = 2**18
+# What an order may take in bytes, beyond what the process holds when it is warm.
+MOST_MEMORY = 2 * 2**30
 INTERNAL = "internal error; see the server's log"
 
 
@@ -37,7 +40,15 @@ class RunAttack:
     folder: Path
 
 
-Order = Question | MapSettings | RunAttack
+@dataclass(frozen=True)
+class WriteReport:
+    """Write the report of the attack in a folder, which is at its end."""
+
+    settings: AttackSettings
+    folder: Path
+
+
+Order = Question | MapSettings | RunAttack | WriteReport
 
 
 @dataclass(frozen=True)
@@ -119,6 +130,7 @@ def work(connection: socket.socket, warm: Callable[[], None]) -> None:
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     server = _Server(connection)
     warm()
+    memory.limit(MOST_MEMORY)
     server.say(Warm())
     for order in server.orders():
         server.say(_end(order, server))
@@ -137,10 +149,19 @@ def _end(order: Order, server: _Server) -> Done | Failed | GaveUp:
 
 
 def _run(order: Order, server: _Server) -> object:
-    if isinstance(order, RunAttack):
-        tell = lambda value: server.say(Heard(value))  # noqa: E731
-        return Attack(order.settings, order.folder, tell, server.check).run()
-    return order.answer() if isinstance(order, Question) else accuracy_map(order)
+    def tell(value: object) -> None:
+        server.say(Heard(value))
+
+    match order:
+        case RunAttack(settings, folder):
+            return Attack(settings, folder, tell, server.check).run()
+        case WriteReport(settings, folder):
+            Attack(settings, folder, tell, server.check).report()
+            return None
+        case Question():
+            return order.answer()
+        case MapSettings():
+            return accuracy_map(order)
 
 
 def for_questions() -> None:
