@@ -36,8 +36,8 @@ PAGES = (
     "docs/secrets.md",
 )
 # Pages with a server on these ports, which are replaced by free ones.
-SERVED = (pytest.param("docs/live.md", marks=SLOW), "docs/server.md")
-PORTS = ("5433", "8033")
+SERVED = (pytest.param("docs/live.md", marks=SLOW), "docs/server.md", "docs/lab.md")
+PORTS = ("5433", "8033", "8050")
 WITH_RECORDED = (
     "README.md",
     pytest.param("docs/decoders.md", marks=SLOW),
@@ -229,7 +229,7 @@ def test_dots_stand_for_any_text_and_nothing_else_does():
 )
 def test_every_file_of_the_source_that_a_page_names_is_there(page):
     text = (ROOT / ("" if page == "README.md" else "docs") / page).read_text()
-    for name in re.findall(r"`((?:attack|audit|diffix|lab|cli)/[\w/]+\.py)`", text):
+    for name in re.findall(r"`((?:attack|audit|diffix|lab|lab_page|cli)/[\w/]+\.py)`", text):
         assert (SOURCE / name).is_file(), name
     for name in re.findall(r"`(tests/[\w/.]+)`", text):
         assert (ROOT / name).exists(), name

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 
@@ -98,6 +99,10 @@ def test_a_file_says_what_is_served_to_whom(psql, folder, monkeypatch):
 
 
 BAD = [
+    (("--lab", "--demo"), "--lab"),
+    (("--lab", "serve.toml"), "--lab"),
+    (("--lab", "--host", "0.0.0.0"), "--lab"),
+    (("--demo", "--lab-port", "1"), "--lab-port"),
     ((), "name a TOML file of what to serve, or pass --demo"),
     (("serve.toml", "--demo"), "name a TOML file of what to serve, or pass --demo"),
     (("absent.toml",), "absent.toml: no such file"),
@@ -182,3 +187,12 @@ def test_a_verifier_is_made_from_a_pipe(run, monkeypatch):
     assert json.loads(run("serve", "--make-verifier", "--json").out)["verifier"].startswith("SCRAM")
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n"))
     assert "the password is empty" in run("serve", "--make-verifier").err
+
+
+def test_a_port_of_the_lab_that_is_taken_is_named(run):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        result = run("serve", "--lab", "--lab-port", port)
+    assert result.code == 2
+    assert f"cannot listen at 127.0.0.1:{port}" in result.err
+    assert result.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`countleak serve`: Diffix behind PostgreSQL's protocol and REST."""
+"""`countleak serve`: Diffix behind PostgreSQL's protocol and REST, or the lab's pages."""
 
 import asyncio
 import getpass
@@ -14,13 +14,16 @@ from countleak.cli.option_rules import ABSENT, GIVEN, needs
 from countleak.errors import InputError, MissingExtra
 
 DEMO_SALT = Path("demo") / "salt"
+LAB_PORT = 8050
 
 
 @needs(
     {
         "--salt-file": {"--demo": GIVEN},
+        "--lab-port": {"--lab": GIVEN},
+        "--lab": {"--make-verifier": ABSENT},
         **{
-            option: {"--make-verifier": ABSENT}
+            option: {"--make-verifier": ABSENT, "--lab": ABSENT}
             for option in ("FILE", "--demo", "--host", "--port", "--rest-port", "--allow-remote")
         },
     }
@@ -36,6 +39,15 @@ def serve(
         bool,
         typer.Option("--demo", help="Serve a generated bank to `analyst`, without a password."),
     ] = False,
+    lab: Annotated[
+        bool,
+        typer.Option(
+            "--lab", help="Serve pages to this machine's browser: ask Diffix, attack it, map it."
+        ),
+    ] = False,
+    lab_port: Annotated[
+        int, typer.Option(help="--lab: its port; 0 for any.", min=0, max=65535)
+    ] = LAB_PORT,
     host: Annotated[
         str | None, typer.Option(help="Address to listen at (127.0.0.1, or the file's).")
     ] = None,
@@ -78,8 +90,11 @@ def serve(
         else:
             console.say(verifier)
         return
+    if lab:
+        _serve_lab(lab_port, json)
+        return
     if (file is None) == (not demo):
-        raise InputError("name a TOML file of what to serve, or pass --demo")
+        raise InputError("name a TOML file of what to serve, or pass --demo or --lab")
     given = {"host": host, "postgres_port": port, "rest_port": rest_port}
     changed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if file is not None:
@@ -96,9 +111,19 @@ def serve(
     asyncio.run(server.serve(_announce_json if json else _announce))
 
 
+def _serve_lab(port: int, json: bool) -> None:
+    try:
+        from countleak.lab_page.server import serve as serve_lab
+    except ModuleNotFoundError:
+        raise MissingExtra("the lab", "server") from None
+    asyncio.run(serve_lab(port, _announce_json if json else _announce))
+
+
 def _announce(protocol: str, host: str, port: int) -> None:
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    console.say(f"REST on http://{address}" if protocol == "REST" else f"{protocol} on {address}")
+    # What a browser opens is written as an address that a terminal lets one click.
+    written = f"http://{address}" if protocol in ("REST", "Lab") else address
+    console.say(f"{protocol} on {written}")
     sys.stdout.flush()
 
 

@@ -12,5 +12,6 @@ A question goes through these files in this order, and a reader can too:
 ``flattening``      the largest contributions to a sum cut to those that follow
 ``aggregates``      noisy counts, sums and averages of every bucket
 ``engine``          all of it, and ``releases`` says how each release did it
+``explanation``     an answer with its layers, thresholds and true counts, for those who may see
 ``server``          the engine behind PostgreSQL's protocol and REST
 """

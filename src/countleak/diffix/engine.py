@@ -66,9 +66,17 @@ class Engine:
         rows = finish(statement, _Question(self, statement).rows())
         return Answer(chosen(columns, statement.shown), rows, statement.notices)
 
+    def layers(self, statement: Statement) -> Layers:
+        """The noise layers of a statement."""
+        return Layers(self.release.layering, statement, self.salt)
+
     def seeds(self, statement: Statement, bucket: Bucket) -> tuple[int, ...]:
         """The seeds of the noise layers of a bucket."""
-        return Layers(self.release.layering, statement, self.salt).seeds(bucket)
+        return self.layers(statement).seeds(bucket)
+
+    def weighed(self, statement: Statement) -> list[Weighed]:
+        """The buckets of a statement before noise, suppressed ones too: for those who may see."""
+        return _Question(self, statement).weighed()
 
 
 class _Question:
@@ -83,14 +91,14 @@ class _Question:
         self._database = engine.database
         self._release = engine.release
         self._statement = statement
-        self._layers = Layers(engine.release.layering, statement, engine.salt)
+        self._layers = engine.layers(statement)
         dialect = engine.database.dialect(engine.salt)
         self._asked = Asked(statement, self._layers.materials, dialect)
 
     def rows(self) -> list[Row]:
         """The rows of all groups and aggregates, shown or not."""
         groups = self._statement.groups
-        every = self._weighed(self._asked.buckets(self._release.threshold.least))
+        every = self.weighed()
         kept = every
         if groups:
             kept = [weighed for weighed in every if weighed.passes]
@@ -111,6 +119,10 @@ class _Question:
             for weighed, row in zip(buckets.weighed, values, strict=True)
             if weighed.passes
         ]
+
+    def weighed(self) -> list[Weighed]:
+        """The buckets that the conditions leave, one without groups."""
+        return self._weighed(self._asked.buckets(self._release.threshold.least))
 
     def _weighed(self, query: Sql, *, merged: bool = False) -> list[Weighed]:
         """The buckets that a query finds, with their seeds and thresholds."""

@@ -73,6 +73,10 @@ class Layer:
         return seed
 
 
+# A layer, and the condition or group that it comes from; None where it comes from no single one.
+Sourced = tuple[Condition | Expression | None, Layer]
+
+
 @dataclass(frozen=True)
 class Layering:
     """Which layers a release gives a statement.
@@ -117,8 +121,8 @@ class Layers:
         self._statement = statement
         self._salt = salt
         conditions = () if layering.cells else layering.seen(statement)
-        self._of_conditions = [
-            layer
+        self._of_conditions: list[Sourced] = [
+            (condition, layer)
             for condition in conditions
             for layer in _of_condition(statement.table, condition, salt)
         ]
@@ -126,7 +130,7 @@ class Layers:
     @property
     def materials(self) -> tuple[Column, ...]:
         """The columns whose values the layers are made of."""
-        columns = [column for layer in self._of_conditions for column in layer.values]
+        columns = [column for _, layer in self._of_conditions for column in layer.values]
         for group in self._statement.groups:
             if not isinstance(group, Column) and not self._layering.cells:
                 columns += columns_of(group)
@@ -137,16 +141,18 @@ class Layers:
 
         Noise is a sum of doubles: in another order its last digit could differ.
         """
+        return tuple(sorted({layer.seed(bucket) for _, layer in self.sourced(bucket)}))
+
+    def sourced(self, bucket: Bucket) -> list[Sourced]:
+        """Every layer of a bucket, with the condition or group that it comes from."""
         table, salt = self._statement.table, self._salt
         if self._layering.cells:
-            layers = _of_cell(self._statement, salt, bucket)
-        else:
-            layers = list(self._of_conditions)
-            for place, group in enumerate(self._statement.groups):
-                layers += _of_group(table, place, group, salt, bucket)
-            layers = layers or [Layer(salt.element("generic", table.name), users=True)]
-            layers = [layer for layer in layers if layer.users or not self._layering.only_uid]
-        return tuple(sorted({layer.seed(bucket) for layer in layers}))
+            return [(None, layer) for layer in _of_cell(self._statement, salt, bucket)]
+        layers = list(self._of_conditions)
+        for place, group in enumerate(self._statement.groups):
+            layers += [(group, layer) for layer in _of_group(table, place, group, salt, bucket)]
+        layers = layers or [(None, Layer(salt.element("generic", table.name), users=True))]
+        return [each for each in layers if each[1].users or not self._layering.only_uid]
 
 
 def _pair(layer: Layer) -> list[Layer]:

@@ -15,8 +15,15 @@ class RequestGuard:
     machine: requests for other hosts are refused where nobody has to show a token.
     """
 
-    def __init__(self, app: ASGIApp, longest: int, seconds: float, hosts: Sequence[str] | None):
-        """Let through bodies of ``longest`` bytes that come within ``seconds``.
+    def __init__(
+        self,
+        app: ASGIApp,
+        longest: int,
+        seconds: float,
+        hosts: Sequence[str] | None,
+        kind: str = "application/json",
+    ):
+        """Let through bodies of ``longest`` bytes and this ``kind`` that come within ``seconds``.
 
         They must be for any of ``hosts`` (None: for all).
         """
@@ -24,6 +31,7 @@ class RequestGuard:
         self._longest = longest
         self._seconds = seconds
         self._hosts = hosts
+        self._kind = kind
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -37,11 +45,9 @@ class RequestGuard:
             await _refuse(400, "This server answers under its own name only.", scope, receive, send)
             return
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if scope["method"] == "POST" and kind != b"application/json":
+        if scope["method"] == "POST" and kind != self._kind.encode():
             # A page elsewhere can have a browser post forms and texts, or nothing, but no JSON.
-            await _refuse(
-                415, "Send the header content-type: application/json.", scope, receive, send
-            )
+            await _refuse(415, f"Send the header content-type: {self._kind}.", scope, receive, send)
             return
         try:
             async with asyncio.timeout(self._seconds):

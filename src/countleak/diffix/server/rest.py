@@ -287,5 +287,9 @@ def make_app(databases: Mapping[str, Served], users: Users, limits: Limits) -> F
     described = page(app.openapi())
     # A browser is led to the page that describes the interface.
     app.add_route("/", lambda request: RedirectResponse("/docs"), include_in_schema=False)
+    # A browser asks for an icon by itself, and complains where there is no answer.
+    app.add_route(
+        "/favicon.ico", lambda request: Response(status_code=204), include_in_schema=False
+    )
     app.add_route("/docs", lambda request: HTMLResponse(described), include_in_schema=False)
     return app

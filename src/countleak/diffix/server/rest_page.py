@@ -6,7 +6,7 @@ from typing import Any
 
 _STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:46em;margin:2em auto;padding:0 1em}"
-    "code{background:#eee;padding:0 .2em}dt{margin-top:.5em}"
+    "code{background:#eee;padding:0 .2em;overflow-wrap:anywhere}dt{margin-top:.5em}"
 )
 
 
@@ -15,6 +15,7 @@ def page(described: dict[str, Any]) -> str:
     about = described["info"]
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(about['title'])}</title>"
+        "<meta name=viewport content='width=device-width'>"
         f"<style>{_STYLE}</style><h1>{escape(about['title'])} {escape(about['version'])}</h1>"
         f"<p>{escape(about['description'])} The whole description, for programs: "
         f"<a href=/openapi.json>openapi.json</a>.</p>{''.join(_operations(described))}</html>"

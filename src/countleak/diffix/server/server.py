@@ -92,7 +92,7 @@ class Server:
         tls, host = self.listening.tls(), self.listening.host
         # Both ports are taken before anyone hears of either.
         ports = (self.listening.postgres_port, self.listening.rest_port)
-        for_wire, for_rest = (None if at is None else _listener(host, at) for at in ports)
+        for_wire, for_rest = (None if at is None else listener_at(host, at) for at in ports)
         self.keep()
         refuse: Callable[[], object] = bool
         if for_wire is not None:
@@ -101,7 +101,7 @@ class Server:
             announce("PostgreSQL", host, for_wire.getsockname()[1])
         if for_rest is not None:
             http = self._http(by_name, tls)
-            await stack.enter_async_context(_serving_rest(http, for_rest))
+            await stack.enter_async_context(serving_http(http, for_rest))
             announce("REST", host, for_rest.getsockname()[1])
         return refuse
 
@@ -137,8 +137,8 @@ async def _serving_wire(wire: Wire, listener: socket.socket) -> AsyncIterator[Ca
 
 
 @asynccontextmanager
-async def _serving_rest(http: Http, listener: socket.socket) -> AsyncIterator[None]:
-    """REST, served in the block."""
+async def serving_http(http: Http, listener: socket.socket) -> AsyncIterator[None]:
+    """HTTP, served in the block."""
     serving = asyncio.create_task(http.serve(sockets=[listener]))
     try:
         while not http.started and not serving.done():
@@ -157,7 +157,7 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def listener_at(host: str, port: int) -> socket.socket:
     """A socket that listens at that address."""
     listener = None
     try:
