@@ -29,7 +29,7 @@ lint: $(VENV)/test-ready
 	$(BIN)/lint-imports
 
 docs: $(VENV)/docs-ready
-	$(BIN)/mkdocs build
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

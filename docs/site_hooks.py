@@ -1,19 +1,34 @@
-"""What the site shows that is made from the code: every verb, and every name in Python.
+"""What the site shows beside its pages: every verb and every name in Python, from the code.
 
 MkDocs calls ``on_page_markdown`` for each page. A page that holds one of the ``MARKS`` gets what it
-stands for; all others stay as they are.
+stands for. ``SECURITY.md``, which code hosts look for in the root, is a page of the site too.
 """
 
 import html
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 
 import countleak
 from countleak.cli import build
 
 
+ROOT = Path(__file__).parent.parent
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The pages, and that on security, whose links are those of a page in the root."""
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    files.append(File.generated(config, "security.md", content=text))
+    return files
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """The page, with what each mark stands for in its place."""
+    markdown = markdown.replace("](../SECURITY.md", "](security.md")
     for mark, lines in MARKS.items():
         if mark in markdown:
             markdown = markdown.replace(mark, "\n".join(lines()))
