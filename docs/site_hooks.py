@@ -15,8 +15,9 @@ from mkdocs.structure.files import File, Files
 import countleak
 from countleak.cli import build
 
-
 ROOT = Path(__file__).parent.parent
+# In a table a plain one would begin the next cell.
+BAR = "&#124;"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -50,8 +51,8 @@ def verbs() -> Iterator[str]:
         yield from (f"## {path}", "", paragraphs(command.help or ""), "")
         yield from ("```text", f"{path} {usage}", "```", "")
         for title, records in options(command, context).items():
-            yield from ("", f"| {cell(title)} | |", "|---|---|")
-            yield from (f"| `{cell(name)}` | {cell(text)} |" for name, text in records)
+            yield from ("", f"**{title}**", "", "| | what it says |", "|---|---|")
+            yield from (f"| {literal(name)} | {cell(text)} |" for name, text in records)
         yield ""
 
 
@@ -88,7 +89,12 @@ def paragraphs(text: str) -> str:
 
 def cell(text: str) -> str:
     """Text that stays in one cell of a table."""
-    return escaped(" ".join(text.split())).replace("|", r"\|")
+    return escaped(" ".join(text.split())).replace("|", BAR)
+
+
+def literal(text: str) -> str:
+    """What is typed, in one cell of a table."""
+    return f"<code>{html.escape(text).replace('|', BAR)}</code>"
 
 
 def escaped(text: str) -> str:

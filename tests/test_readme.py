@@ -32,7 +32,6 @@ PAGES = (
 # Pages that start a server.
 SERVED = (pytest.param("docs/live.md", marks=SLOW), "docs/server.md")
 WITH_RECORDED = (
-    "README.md",
     pytest.param("docs/decoders.md", marks=SLOW),
     pytest.param("docs/paper.md", marks=SLOW),
 )
