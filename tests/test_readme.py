@@ -27,6 +27,7 @@ PAGES = (
     "docs/decoders.md",
     "docs/diffix.md",
     "docs/protocol.md",
+    "docs/report.md",
     "docs/secrets.md",
 )
 # Pages that start a server.

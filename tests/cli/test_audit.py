@@ -14,12 +14,12 @@ from tests.diffix.databases.test_postgres import load
 from tests.diffix.server.conftest import make_server, running, served_bank
 
 CENSUS = ("--people", "census:16", "--secret", "sex = 1")
-SMALL = ("audit", "simulated", *CENSUS, "--family", "subsets")
+SMALL = ("audit", "simulated", *CENSUS, "--family", "subsets", "--no-report")
 QUIET = ("--sigma", 1, "--adaptive", "--first", 30, "--batch", 30)
 BANK = ("--people", "bank:7", "--secret", "status = 'C'")
 BANK_VALUES = (
     "audit", "simulated", "--people", "bank:7", "--between", 2000, 2300, "--secret", "status",
-    "--family", "subsets", "-m", 100, "--sigma", 2, "--folder", "values",
+    "--family", "subsets", "-m", 100, "--sigma", 2, "--folder", "values", "--no-report",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.attack.noise import Noise
 from countleak.attack.programs import Certificate, Solution
 from countleak.errors import InputError, ShapeError
 
@@ -28,7 +29,8 @@ class Basis:
     nobody named one; ``polish`` how a search for the likeliest bits ended, where there was one.
     ``stated`` are the rules of the system that were stated, ``inferred`` those that were read off
     the answers, each in words. ``assuming`` is what was inferred of that bounds the counts;
-    ``misfit`` is why the model does not fit the answers, where it does not.
+    ``misfit`` is why the model does not fit the answers, where it does not. ``noise`` is the law
+    that was stated or inferred, where there is one.
     """
 
     decoder: str
@@ -41,6 +43,7 @@ class Basis:
     polish: "Polish | None" = None
     solution: Solution | None = None
     certificate: Certificate | None = None
+    noise: Noise | None = field(default=None, compare=False, repr=False)
 
     def record(self) -> dict[str, Any]:
         """All of it as plain fields, in the order a reader wants them; what is absent is left out.
@@ -64,7 +67,7 @@ class Basis:
                 **{k: v for k, v in parts.items() if not isinstance(v, float) or isfinite(v)},
             }
         words = {name: _plain(getattr(self, name)) for name in WORDS}
-        skipped = {"solution", "certificate", "polish", "known", "decoder", *words}
+        skipped = {"solution", "certificate", "noise", "polish", "known", "decoder", *words}
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
         return {
             **solved,

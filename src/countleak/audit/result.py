@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.attack.decoders import Decoder
 from countleak.attack.guess import Guess, WithinBound
 from countleak.attack.queries.ids import id_list
 from countleak.attack.secrets import Secret
 from countleak.attack.transcript import Transcript
 from countleak.audit.people import People
 from countleak.audit.scores import Score
+from countleak.audit.targets import Target
 from countleak.errors import MissingExtra, NoResult
 from countleak.shares import percent
 
@@ -120,6 +122,7 @@ class AuditResult:
     """An audit of the people ``audited``: its steps, the last of which counts, and its score.
 
     ``score`` and ``truth`` (n,), what everyone has, are missing where the truth is not known.
+    ``target`` is what was asked and ``decoder`` what made the guesses, for who reports on it.
     """
 
     audited: People
@@ -127,6 +130,8 @@ class AuditResult:
     steps: tuple[Step, ...]
     score: Score | None
     truth: NDArray[Any] | None = None
+    target: Target | None = None
+    decoder: Decoder | None = None
 
     @property
     def transcript(self) -> Transcript:

@@ -150,7 +150,7 @@ def audit(
 
         write_guess(keeping.folder / "guess.jsonl", guess, named)
     found = None if held is None else score(guess, held)
-    return AuditResult(people, named, steps, found, held)
+    return AuditResult(people, named, steps, found, held, system, decoder)
 
 
 def _check_counted(target: "Target", secret: "Secret") -> None:

@@ -265,13 +265,39 @@ def calibration(
     """
     if probability.shape != secret.shape:
         raise ShapeError(f"{probability.size} probabilities, but {secret.size} secrets")
-    confidence = np.maximum(probability, 1 - probability)
     right = (probability >= 0.5) == (secret == 1)
-    place = np.minimum(((2 * confidence - 1) * bins).astype(np.int64), bins - 1)
+    squares = float(((probability - secret) ** 2).mean())
+    return _calibrated(np.maximum(probability, 1 - probability), right, 0.5, squares, bins)
+
+
+def calibration_of(guess: Guess, truth: NDArray[Any]) -> Calibration | None:
+    """The same of a guess about bits or values; missing where it has no probabilities.
+
+    The squared error of several values is that summed over them.
+    """
+    if guess.probability is None or guess.confidence is None or guess.intervals is not None:
+        return None
+    if not guess.names:
+        return calibration(guess.probability, truth)
+    true = truth.astype(np.str_)
+    held = np.array([true == name for name in guess.names]).T
+    squares = float(((guess.probability - held) ** 2).sum(axis=1).mean())
+    right = guess.values.astype(np.str_) == true
+    return _calibrated(guess.confidence, right, 1 / len(guess.names), squares, 10)
+
+
+def _calibrated(
+    confidence: NDArray[np.float64],
+    right: NDArray[np.bool_],
+    least: float,
+    brier: float,
+    bins: int,
+) -> Calibration:
+    place = ((confidence - least) / (1 - least) * bins).astype(np.int64).clip(0, bins - 1)
     filled = tuple(
         Bin(int(at.sum()), float(confidence[at].mean()), int(right[at].sum()))
         for at in (place == k for k in range(bins))
         if at.any()
     )
-    error = sum(abs(b.confidence * b.claims - b.right) for b in filled) / secret.size
-    return Calibration(filled, error, float(((probability - secret) ** 2).mean()))
+    error = sum(abs(b.confidence * b.claims - b.right) for b in filled) / confidence.size
+    return Calibration(filled, error, brier)

@@ -58,6 +58,14 @@ VERBS = {
         "countleak.cli.score",
         "Compare a guess with the truth: accuracy, interval, baseline, advantage, calibration.",
     ),
+    "report": (
+        "countleak.cli.report",
+        "Write what an audit found as a page, and as JSON, SARIF and JUnit for a build.",
+    ),
+    "compare": (
+        "countleak.cli.compare",
+        "Say what changed between two audits, and whether by more than chance.",
+    ),
     "budget": (
         "countleak.cli.budget",
         "Say what so many answers give away, next to guessing, and what would have kept it.",

@@ -10,9 +10,13 @@ from countleak.attack.decoders import TIME_LIMIT
 from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Secret
-from countleak.audit.control import control
+from countleak.audit.control import Control, control
 from countleak.audit.families import statements
 from countleak.audit.people import People
+from countleak.audit.report.record import write_record
+from countleak.audit.report.recording import Notes, record_of
+from countleak.audit.report.report import read_report
+from countleak.audit.report.writing import write_files
 from countleak.audit.result import AuditResult, contradiction
 from countleak.audit.run import Asking, Keeping
 from countleak.audit.run import audit as run_audit
@@ -20,6 +24,7 @@ from countleak.audit.targets.simulated import Simulated, TwoSubsets
 from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, Needs, check_given, needs
 from countleak.cli.questions import Probed, Questions
+from countleak.cli.report import files_in_words
 from countleak.cli.rule_options import RULE_OPTIONS, RULES_BY_SECRET, StatedRules
 from countleak.cli.showing import show, warn_of_suppression
 from countleak.cli.target_options import (
@@ -35,7 +40,7 @@ from countleak.cli.target_options import (
     read_target,
     target_needs,
 )
-from countleak.errors import InputError, NoResult
+from countleak.errors import InputError, MissingExtra, NoResult
 from countleak.shares import percent
 
 FAILED = 1
@@ -94,6 +99,14 @@ class Judging:
             "luck.",
         ),
     ] = False
+
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report/--no-report",
+            help="Write a report at the end; it decodes fewer answers too, for up to 20 s.",
+        ),
+    ] = True
 
     def checked(self) -> float | None:
         """How much may leak."""
@@ -164,6 +177,7 @@ def audit(
         _sent_nothing(opened, json)
         return
     opened.keep_salt()
+    keeping = Keeping(folder, opened.about, live.authorised_by)
     with console.stages("asking", "decoding") as (asked, decoded):
         decoder = decoder_for(named, seed, rules, time_limit=decoding.time_limit, progress=decoded)
         result = run_audit(
@@ -172,20 +186,26 @@ def audit(
             target=opened.target,
             queries=plan,
             asking=asking,
-            keeping=Keeping(folder, opened.about, live.authorised_by),
+            keeping=keeping,
             truth=answers,
             decoder=decoder,
             progress=asked,
         )
-    _require_claims(result, target)
+    nothing = _nothing_shown(result, target)
     twin = None
-    if judging.control:
+    if judging.control and nothing is None:
         with console.waiting("attacking a twin"):
             twin = control(result, decoder, seed)
+    if judging.report:
+        _report(result, keeping, judging, twin, probed, seed, nothing)
+    if nothing is not None:
+        raise NoResult(nothing)
     if not json:
         _tell(result, asking, opened.about, folder, probed)
         if twin is not None:
             console.say(str(twin))
+        if judging.report:
+            console.say(files_in_words(folder))
         warn_of_suppression(opened, result.transcript)
     failed = fail_above is not None and result.leaks_more_than(fail_above)
     if json:
@@ -203,25 +223,53 @@ def _sent_nothing(opened: Opened, json: bool) -> None:
         console.print_json({"system": opened.about, "sent": 0})
 
 
-def _require_claims(result: AuditResult, target: TargetWord) -> None:
-    """Raise where nothing was answered or concluded, which is not the same as nothing leaking."""
+def _report(
+    result: AuditResult,
+    keeping: Keeping,
+    judging: Judging,
+    twin: Control | None,
+    probed: Probed | None,
+    seed: int,
+    nothing: str | None,
+) -> None:
+    """Write the record of an audit and its report; without the extra, all of it but the page."""
+    notes = Notes(
+        keeping.system,
+        keeping.authorised_by,
+        seed,
+        judging.fail_above,
+        twin,
+        probed.asked if probed else 0,
+        nothing or "",
+    )
+    with console.progress("reporting") as reported:
+        write_record(keeping.folder, record_of(result, notes, reported))
+    try:
+        write_files(read_report(keeping.folder), keeping.folder)
+    except MissingExtra as error:
+        console.remark(f"No page: {error}; then run countleak report {keeping.folder}")
+
+
+def _nothing_shown(result: AuditResult, target: TargetWord) -> str | None:
+    """Why an audit shows nothing, where nothing was answered or concluded; that is no pass."""
     transcript = result.transcript
     if not transcript.released.any():
-        raise NoResult(
+        return (
             "every answer was suppressed, so this audit shows nothing; check the table and the "
             "people, or ask about more people"
         )
     if target.is_live and not transcript.values[transcript.released].any():
-        raise NoResult(
+        return (
             "every answer is 0, so this audit shows nothing; check that the table holds these "
             "people"
         )
     if not result.guess.claimed.any():
         status = result.guess.basis.record().get("status", "no claim")
-        raise NoResult(
+        return (
             contradiction(result.guess)
             or f"the attack came to no conclusion ({status}), so this audit shows nothing"
         )
+    return None
 
 
 def _record(

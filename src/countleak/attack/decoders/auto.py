@@ -98,7 +98,13 @@ class AutoDecoder:
         sizes = guess.basis.sigma if isinstance(guess.basis, Sampled) else ()
         size = sum(sizes) / len(sizes) if sizes else None
         inferred = inferred_in_words(noise, self.rules, size)
-        basis = replace(guess.basis, picked_because=why, stated=self.rules.words, inferred=inferred)
+        basis = replace(
+            guess.basis,
+            picked_because=why,
+            stated=self.rules.words,
+            inferred=inferred,
+            noise=noise,
+        )
         return replace(guess, basis=basis)
 
     def pick(self, transcript: Transcript) -> tuple[Bounded | Bayes, str]:

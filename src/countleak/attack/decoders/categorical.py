@@ -135,6 +135,7 @@ class Categorical:
                 model.noise, self.rules, float(posterior.values.sigma.mean())
             ),
             misfit=check.misfit,
+            noise=model.noise,
         )
         is_known = np.isin(transcript.ids, list(self.known))
         shares = check.applied(_shares(posterior, len(names)), is_known)
@@ -237,6 +238,7 @@ class Categorical:
             picked_because=model.why,
             stated=self.rules.words,
             inferred=inferred_in_words(model.noise, self.rules, None),
+            noise=model.noise,
         )
         guess = names_from(transcript.ids, names, shares, basis)
         if not fits:
