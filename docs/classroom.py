@@ -38,9 +38,13 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    size = mo.ui.slider(20, 100, 10, value=50, label="people", show_value=True)
-    noise = mo.ui.slider(0.5, 20, 0.5, value=4, label="noise (standard deviation)", show_value=True)
-    asked = mo.ui.slider(10, 600, 10, value=300, label="questions", show_value=True)
+    size = mo.ui.slider(20, 100, 10, value=50, label="people", show_value=True, full_width=True)
+    noise = mo.ui.slider(
+        0.5, 20, 0.5, value=4, label="noise (standard deviation)", show_value=True, full_width=True
+    )
+    asked = mo.ui.slider(
+        10, 600, 10, value=300, label="questions", show_value=True, full_width=True
+    )
     mo.vstack([size, noise, asked])
     return asked, noise, size
 
@@ -98,7 +102,7 @@ def _(attack, m, n, sigma):
 def _(guess, mo, score, truth):
     _right = guess.values == truth
     _cells = "".join(
-        f'<span title="person {_i}" style="font-size:1.6em;color:{_color}">{_mark}</span> '
+        f'<span title="person {_i}" style="font-size:1.6em;color:{_color}">{_mark}</span>'
         for _i, (_mark, _color) in enumerate(
             ("●", "#0f766e") if _ok else ("○", "#b45309") for _ok in _right.tolist()
         )
@@ -106,10 +110,10 @@ def _(guess, mo, score, truth):
     mo.vstack(
         [
             mo.md(
-                f"**{int(_right.sum())} of {_right.size} secrets known** (● known, ○ wrong); "
-                f"guessing alone gets {score.baseline:.0%}."
+                f"**{int(_right.sum())} of {_right.size} secrets guessed right** "
+                f"(● right, ○ wrong); guessing alone gets {score.baseline:.0%}."
             ),
-            mo.Html(_cells),
+            mo.Html(f'<div style="display:flex;flex-wrap:wrap;gap:0.4em">{_cells}</div>'),
         ]
     )
     return
