@@ -4,7 +4,7 @@ from tests.cli.conftest import run_once
 
 AUDIT = (
     "audit", "simulated", "--people", "census:16", "--secret", "sex = 1", "--family", "subsets",
-    "-m", 80,
+    "-m", 80, "--mechanism", "gaussian",
 )  # fmt: skip
 
 
@@ -22,7 +22,7 @@ def test_what_changed_and_whether_by_more_than_chance(run, audits):
     assert said.code == 0
     assert said.out.startswith("Less leaks: the advantage over guessing is")
     assert "beyond chance" in said.out
-    assert "system: simulated, normal noise of SD 1," in said.out
+    assert "system: simulated, normal noise of SD 1;" in said.out
     assert "no proof of anonymity" in said.err
 
 

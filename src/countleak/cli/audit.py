@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from countleak.attack.decoders import TIME_LIMIT
+from countleak.attack.decoders import TIME_LIMIT, Decoder
 from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Secret
@@ -124,6 +124,13 @@ class Judging:
                 f"{secret.column!r}; leave it out, add the column, or name a file with --truth"
             )
 
+    def twin(self, result: AuditResult, decoder: Decoder, seed: int) -> Control | None:
+        """What the attack gets right by luck, on a twin of the system; missing unless wanted."""
+        if not self.control:
+            return None
+        with console.waiting("attacking a twin"):
+            return control(result, decoder, seed)
+
     def known(self, people: People, id_column: str | None) -> People:
         """Those whose truth is known: the people themselves, unless a file says."""
         if self.truth is None:
@@ -192,10 +199,7 @@ def audit(
             progress=asked,
         )
     nothing = _nothing_shown(result, target)
-    twin = None
-    if judging.control and nothing is None:
-        with console.waiting("attacking a twin"):
-            twin = control(result, decoder, seed)
+    twin = judging.twin(result, decoder, seed) if nothing is None else None
     if judging.report:
         _report(result, keeping, judging, twin, probed, seed, nothing)
     if nothing is not None:

@@ -58,7 +58,7 @@ def leaking(tmp_path_factory) -> Kept:
 @pytest.fixture(scope="session")
 def hopeless(tmp_path_factory) -> Kept:
     """Noise that hides everything."""
-    result = subset_audit(60.0, decoder=cl.decoders.LeastSquares())
+    result = subset_audit(60.0, decoder=cl.decoders.Bayes(cl.Noise(60.0)))
     return kept(tmp_path_factory.mktemp("hopeless"), result, allowed=0.9)
 
 

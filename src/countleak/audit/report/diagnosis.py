@@ -1,5 +1,6 @@
 """Pictures of noise and of calibration: what a fit left over, and how often claims were right."""
 
+from math import floor
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +23,26 @@ def draw_calibration(calibration: Calibration, path: Path) -> None:
             {"confidence": b.confidence, "right": share, "low": low, "high": high, "n": b.claims}
         )
     axis = alt.Axis(format="%", grid=False)
-    scale = alt.Scale(domain=[0.4, 1.0], clamp=True)
-    across = alt.X("confidence:Q", title="confidence claimed", axis=axis, scale=scale)
+    least = min((dot["confidence"] for dot in dots), default=0.5)
+    beside = alt.Scale(domain=[floor(10 * least) / 10, 1.0])
+    # No interval is cut off.
+    lowest = min([least, *(dot["low"] for dot in dots)])
+    scale = alt.Scale(domain=[floor(10 * lowest) / 10, 1.0])
+    across = alt.X("confidence:Q", title="confidence claimed", axis=axis, scale=beside)
     up = alt.Y("right:Q", title="claims that are right", axis=axis, scale=scale)
+    most = max((dot["n"] for dot in dots), default=1)
+    sizes = sorted({max(1, round(most * share)) for share in (0.1, 0.5, 1.0)})
     base = alt.Chart(alt.Data(values=dots)).encode(x=across)
-    honest = alt.Chart(alt.Data(values=[{"confidence": v, "right": v} for v in (0.4, 1.0)]))
+    honest = alt.Chart(
+        alt.Data(values=[{"confidence": v, "right": v} for v in (floor(10 * least) / 10, 1.0)])
+    )
     chart = alt.layer(
         honest.mark_line(color=QUIET, strokeDash=[5, 4]).encode(x=across, y=up),
         base.mark_rule(color=RECOVERED).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
         base.mark_point(color=RECOVERED, filled=True).encode(
-            y=up, size=alt.Size("n:Q", title="claims"), tooltip=["n:Q", "right:Q"]
+            y=up,
+            size=alt.Size("n:Q", title="claims", legend=alt.Legend(values=sizes)),
+            tooltip=["n:Q", "right:Q"],
         ),
     ).properties(width=320, height=300, title=f"Calibration error {calibration.error:.3f}")
     save(chart, path)

@@ -12,7 +12,9 @@ FORMATS = {
     ".png": (b"\x89PNG",),
     ".html": (b"<!DOCTYPE html", b"<!doctype html", b"<html"),
 }
-RECOVERED, MISSED, QUIET = "#1b7f79", "#d1495b", "#8a8f98"
+RECOVERED, MISSED, QUIET = "#1b7f79", "#d1495b", "#767c86"
+# Fonts differ in width from the one that vl-convert measures with; legends must not be cut.
+PADDING = {"left": 6, "right": 48, "top": 6, "bottom": 6}
 
 
 def require_drawing(path: Path | None = None) -> None:
@@ -45,4 +47,6 @@ def save(chart: Any, path: Path) -> None:
         ".html": {"inline": True},
     }
     with replacing(path, "wb" if path.suffix == ".png" else "w") as file:
-        chart.save(file, format=path.suffix[1:], **options.get(path.suffix, {}))
+        chart.properties(padding=PADDING).save(
+            file, format=path.suffix[1:], **options.get(path.suffix, {})
+        )

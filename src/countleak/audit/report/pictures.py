@@ -60,7 +60,7 @@ def growth_picture(growth: Growth, baseline: float | None) -> Markup | None:
         plot.dot(answers, share, "accent-fill")
     told = ", ".join(f"{percent(share)} after {n:,}" for n, share in right or expected)
     what = "Share of guesses that are right" if right else "Share of guesses expected to be right"
-    return plot.drawn(f"{what}, against the answers", f"{what}: {told} answers.")
+    return plot.drawn("growth", f"{what}, against the answers", f"{what}: {told} answers.")
 
 
 def calibration_picture(calibrated: Calibrated) -> Markup | None:
@@ -87,7 +87,9 @@ def calibration_picture(calibrated: Calibrated) -> Markup | None:
         f"of {b.claims} claims made with {percent(b.confidence)}, {percent(b.right)} are right"
         for b in bins
     )
-    return plot.drawn("How often claims are right, against how sure they were", f"{told}.")
+    return plot.drawn(
+        "calibration", "How often claims are right, against how sure they were", f"{told}."
+    )
 
 
 def residuals_picture(residuals: Residuals, unit: str) -> Markup | None:
@@ -117,7 +119,9 @@ def residuals_picture(residuals: Residuals, unit: str) -> Markup | None:
     if law:
         plot.line(law, "accent")
     about = f"{residuals.answers:,} answers, mean {residuals.mean:+.2f}, SD {residuals.sd:.2f}"
-    return plot.drawn("What the guess leaves over of the answers", f"A histogram of {about}.")
+    return plot.drawn(
+        "residuals", "What the guess leaves over of the answers", f"A histogram of {about}."
+    )
 
 
 def groups_picture(residuals: Residuals, unit: str) -> Markup | None:
@@ -140,7 +144,7 @@ def groups_picture(residuals: Residuals, unit: str) -> Markup | None:
     for i, g in enumerate(groups):
         plot.bar(i, 0.8, g.sd, "accent-fill" if g.odd else "bar")
     told = "; ".join(f"{g.value}: {g.sd:.2f}{' (odd)' if g.odd else ''}" for g in groups)
-    return plot.drawn(f"Noise by {residuals.by}", f"SD of the residuals. {told}.")
+    return plot.drawn("groups", f"Noise by {residuals.by}", f"SD of the residuals. {told}.")
 
 
 def people_picture(people: AtRisk) -> Markup | None:

@@ -8,7 +8,6 @@ page.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import count
 from math import floor, log10
 
 from markupsafe import Markup
@@ -88,9 +87,11 @@ class Plot:
             f'text-anchor="end">{escape(text)}</text>'
         )
 
-    def drawn(self, title: str, description: str) -> Markup:
-        """The picture; who cannot see it hears its title and description."""
-        name = f"plot{next(_numbers)}"
+    def drawn(self, name: str, title: str, description: str) -> Markup:
+        """The picture; who cannot see it hears its title and description.
+
+        Its ``name`` is one that no other picture of the page has.
+        """
         return Markup(
             f'<svg class="plot" viewBox="0 0 {WIDTH} {self.height}" role="img" '
             f'aria-labelledby="{name}t {name}d"><title id="{name}t">{escape(title)}</title>'
@@ -125,9 +126,6 @@ class Plot:
             f"{escape(self.x.title)}</text>"
         )
         return "".join(parts)
-
-
-_numbers = count(1)
 
 
 def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
