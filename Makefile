@@ -47,4 +47,4 @@ $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@ $(VENV)/demo-ready $(VENV)/docs-ready
 
 clean:
-	rm -rf $(VENV) demo runs dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) adapters/.envs demo runs dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.diagnosis import diagnose
-from countleak.attack.noise import Shape
+from countleak.attack.noise import DOWN, Shape
 from countleak.attack.queries import Queries
 from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.transcript import Answers, Transcript
@@ -29,6 +30,16 @@ def test_gaussian_noise_and_its_scale(counted, mechanism):
     assert diagnosis.wrong == 0 and diagnosis.by is None and diagnosis.noise.reach is None
 
 
+def test_every_fit_of_a_diagnosis_is_reported(counted):
+    queries, counts = counted
+    steps = []
+    answers = Laplace(4.0).release(counts, SEED)
+    diagnose(Transcript.of(queries, answers), progress=lambda *step: steps.append(step))
+    # Normal noise, what answers are off by, and mixtures of normal laws.
+    assert sum(done == total for done, total in steps) >= 3
+    assert all(0 < done <= total for done, total in steps)
+
+
 @pytest.mark.parametrize("rounded", [True, False])
 def test_laplace_noise(counted, rounded):
     queries, counts = counted
@@ -38,6 +49,23 @@ def test_laplace_noise(counted, rounded):
     assert diagnosis.noise.shape is Shape.LAPLACE
     assert diagnosis.sigma == pytest.approx(4.0, rel=0.15)
     assert diagnosis.whole == rounded
+
+
+def test_whole_answers_that_were_rounded_down_are_told_from_others():
+    """As an engine does that cuts off the digits of Laplace noise; bits can hide half a person."""
+    down, right = [], []
+    for seed in range(4):
+        rng = np.random.default_rng([7, seed])
+        queries, bits = random_subsets(np.arange(73), 300, rng), rng.random(73) < 0.6
+        noisy = queries.dot(bits.astype(float)) + rng.laplace(0, 1, 300)
+        for rounded in (np.floor(noisy), np.rint(noisy)):
+            transcript = Transcript.of(queries, Answers.to_all(rounded))
+            noise = diagnose(transcript).noise
+            assert noise.shape is Shape.LAPLACE
+            down.append(noise.offset == DOWN)
+            right.append(np.array_equal(Bayes(noise).decode(transcript).values, bits))
+    assert down == [True, False] * 4
+    assert sum(right) >= 7
 
 
 @pytest.mark.parametrize(("random", "bound"), [(False, 2.0), (True, 4.0)])

@@ -228,6 +228,17 @@ def test_a_value_may_have_answers_of_its_own_to_some_queries_only(run, tmp_path,
     assert found["answers"] == {"A": 150, "B": 200, "C": 200, "D": 200}
 
 
+def test_what_is_stated_of_the_noise_proves_values_of_several(run, planned):
+    asked = ("ask", "queries.jsonl", *BANK, "--secret", "status", "--mechanism", "round")
+    assert run(*asked, "--base", 3).code == 0
+    found = run(*SOLVE, "--exact", "--rounded-to", 3, "--json").json
+    assert found["proven"] == 66 and found["implied"] == 0
+    assert found["stated"] == ["no noise is added", "answers are rounded to multiples of 3"]
+    assert run("score", "guess.jsonl", *BANK, "--json").json["accuracy"] == 1.0
+    hurried = run(*SOLVE, "--time-limit", 0, "--json").json
+    assert (hurried["claims"], hurried["forced"], hurried["proofs"]) == (66, 0, "not looked for")
+
+
 def test_sums_are_asked_solved_and_scored_beside_the_mean(run, planned):
     secret = ("--secret", "sum(amount)")
     asked = ("ask", "queries.jsonl", *BANK, *secret, "--mechanism", "gaussian", "--sigma", 50000)
@@ -258,8 +269,8 @@ KINDS = {
         ("sum(amount)", ("--decoder", "bayes"), "--decoder does not apply to a number"),
         ("sum(amount)", ("--known", "words.csv"), "the known number of 2041 is 'C'"),
         ("status", ("--prior", 0.5), "--prior does not apply to a category; it needs a bit"),
-        ("status", ("--exact",), "--exact does not apply to a category; it needs a bit"),
-        ("status", ("--time-limit", 3), "--time-limit does not apply to a category"),
+        ("sum(amount)", ("--exact",), "--exact does not apply to a number"),
+        ("sum(amount)", ("--time-limit", 3), "--time-limit does not apply to a number"),
         ("sum(amount)", ("--suppressed", "1..2"), "--suppressed does not apply to a number"),
         ("status", ("--low", 0), "--low does not apply to a category; it needs a number"),
         ("status", ("--known", "stranger.csv"), "no query is about that id"),

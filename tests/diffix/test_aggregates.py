@@ -84,3 +84,21 @@ def test_distinct_values_are_credited_to_those_who_have_fewest():
     # Thirty users are credited with one value each: noise of one layer, of SD 2.
     assert np.mean(counts) == pytest.approx(values, abs=4 * 2 / np.sqrt(20))
     assert np.std(counts) < 4
+
+
+def test_a_person_with_two_rows_changes_no_count_of_others():
+    """People come in groups of six; their counts do not tell whether somebody has two rows."""
+
+    def counts(ids):
+        columns = {"uid": ids, "g": ids // 6}
+        duck = Duck.of_columns(columns, salt_number(0), table="people", user="uid")
+        answer = Engine(duck, release_of("18.1"), salt_number(0)).ask(
+            "SELECT g, count(*), count(uid), count(DISTINCT uid), count_noise(*) FROM people "
+            "GROUP BY g"
+        )
+        return {row.values[0]: row.values for row in answer.rows if row.values[0] not in ("*", 83)}
+
+    ids = np.arange(500)
+    expected = counts(ids)
+    assert len(expected) > 60
+    assert counts(np.append(ids, 499)) == expected

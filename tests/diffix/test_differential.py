@@ -22,13 +22,13 @@ from tests.diffix.conftest import salt_number
 from tests.diffix.databases.test_postgres import url
 from tests.diffix.grammar import generated_statements
 
-# Values of amount, duration and status.
+# Rows of a person: values of amount, duration and status. All others have one row.
 PEOPLE = [
-    (np.nan, 12, "C"),
-    (np.inf, 2**63 - 1, ""),
-    (-1e308, -(2**63), "x" * 100_000),
-    (5e-324, 0, "%_"),
-    (1e32, 24, "A"),
+    [(np.nan, 12, "C")],
+    [(np.inf, 2**63 - 1, "")],
+    [(-1e308, -(2**63), "x" * 100_000)],
+    [(5e-324, 0, "%_")],
+    [(1e32, 24, "A"), (1e32, 24, "A")],
 ]
 TYPES = "client_id bigint, amount double precision, duration bigint, status text"
 SALT = salt_number(0)
@@ -38,10 +38,10 @@ NEAR_THRESHOLD = 40
 
 def columns_with(bank, person):
     """The columns of the bank's loans, and of one person more if there is one."""
-    people = [] if person is None else [person]
-    amounts, durations, statuses = zip(*people, strict=True) if people else ((), (), ())
+    rows = person or []
+    amounts, durations, statuses = zip(*rows, strict=True) if rows else ((), (), ())
     return {
-        "client_id": np.append(bank.ids, np.array([3333] * len(people), dtype=bank.ids.dtype)),
+        "client_id": np.append(bank.ids, np.array([3333] * len(rows), dtype=bank.ids.dtype)),
         "amount": np.append(bank.columns["amount"].astype(float), amounts),
         "duration": np.append(bank.columns["duration"], np.array(durations, dtype=np.int64)),
         "status": np.append(

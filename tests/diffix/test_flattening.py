@@ -40,7 +40,7 @@ def test_half_the_top_average_counts_where_it_is_larger(counts):
 
 
 def test_a_side_with_too_few_users_is_left_out(counts):
-    assert flatten(Contributions(4, 407, [100, 100, 104, 103]), ()) is None
+    assert not flatten(Contributions(4, 407, [100, 100, 104, 103]), ()).is_enough
     many = Contributions(5, 25.0, [5.0] * 5)
     few = Contributions(1, 8_675_309.0, [8_675_309.0])
     assert noisy_sum((few, NOBODY), (1, 2), "sum", 2) == NOTHING

@@ -9,23 +9,24 @@ import pytest
 from countleak.diffix.databases.duck import Duck
 from countleak.diffix.engine import Engine
 from countleak.diffix.releases import release_of
-from tests.diffix.conftest import salt_number
+from tests.diffix.conftest import loans_engine, salt_number
 
 
 class Recorded:
     """A database that remembers the texts it was sent."""
 
     def __init__(self, database):
-        self._database = database
+        self.database = database
         self.table = database.table
-        self.texts = []
+        self.texts, self.values = [], []
 
     def dialect(self, salt):
-        return self._database.dialect(salt)
+        return self.database.dialect(salt)
 
     def rows(self, text, values=()):
         self.texts.append(text)
-        return self._database.rows(text, values)
+        self.values.append(values)
+        return self.database.rows(text, values)
 
 
 def texts_of(engine, question):
@@ -75,6 +76,45 @@ def test_a_suppressed_group_costs_the_calls_of_an_empty_set(engine, bank, aggreg
     assert calls_of(engine, one) == calls_of(engine, nobody)
 
 
+def test_two_in_one_group_cost_the_calls_of_two_apart(engine, bank):
+    """A group of two is weighed, and one of one is not even fetched."""
+    people = {status: bank.ids[bank.columns["status"] == status].tolist() for status in "AC"}
+    together, apart = people["C"][:2], [people["C"][0], people["A"][0]]
+    texts = [
+        f"SELECT status, count(*) FROM loans WHERE client_id IN ({', '.join(map(str, ids))}) "
+        "GROUP BY status"
+        for ids in (together, apart)
+    ]
+    for question in texts:
+        calls_of(engine, question)
+    assert calls_of(engine, texts[0]) == calls_of(engine, texts[1])
+
+
+@pytest.mark.parametrize(
+    "aggregate", [*AGGREGATES, "min(amount), median(amount)", "stddev(amount)"]
+)
+def test_four_who_are_suppressed_cost_the_calls_of_three(engine, bank, aggregate):
+    """Four may be enough to flatten a sum."""
+    text = "SELECT {} FROM loans WHERE client_id IN ({}) AND status = 'C'"
+    people = {status: bank.ids[bank.columns["status"] == status].tolist() for status in "AC"}
+    for first in range(0, 40, 4):
+        four = people["C"][first : first + 4]
+        asked = [
+            text.format(aggregate, ", ".join(map(str, ids)))
+            for ids in (four, [*four[:3], people["A"][0]])
+        ]
+        if any(engine.ask(question).rows[0].released for question in asked):
+            continue
+        calls = [calls_of(engine, question) for question in asked]
+        assert without(calls[0], "pstdev") == without(calls[1], "pstdev")
+        return
+    raise AssertionError("nobody is suppressed")
+
+
+def without(calls, name):
+    return {called: count for called, count in calls.items() if name not in called}
+
+
 def test_a_star_costs_the_statements_of_an_answer_without(engine):
     every, rows = texts_of(engine, "SELECT status, count(*) FROM loans GROUP BY status")
     assert rows[-1].values[0] != "*"
@@ -113,3 +153,27 @@ def test_there_is_always_a_row_to_work_on(engine, bank):
     nobody = engine.ask("SELECT count(*) FROM loans WHERE client_id IS NULL").rows[0]
     assert (nobody.values, nobody.released) == ((0,), False)
     assert abs(engine.ask("SELECT count(*) FROM loans").rows[0].values[0] - len(bank)) < 10
+
+
+def test_no_condition_is_left_out_where_none_before_it_held(bank):
+    """Else a long one behind the one in question would tell by its time who is there."""
+    engine, computed = loans_engine(bank), []
+
+    def watched(value):
+        computed.append(value)
+        return value
+
+    engine.database._connection.create_function(
+        "watched", watched, ["DOUBLE"], "DOUBLE", null_handling="special", side_effects=True
+    )
+    for condition in (
+        "sqrt(amount) = 2 AND status = 'C' AND floor(duration) = 7",
+        "floor(duration) = 7 AND status LIKE '%x%' AND amount <> 1",
+    ):
+        for number in (bank.ids[5], 10**9):
+            asked = Recorded(engine.database)
+            text = f"SELECT count(*) FROM loans WHERE client_id = {number} AND {condition}"
+            Engine(asked, engine.release, engine.salt).ask(text)
+            computed.clear()
+            asked.database.rows(asked.texts[0].replace("floor(", "watched("), asked.values[0])
+            assert computed, text

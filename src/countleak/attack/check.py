@@ -3,7 +3,8 @@
 A sample of the posterior is to the answers what the truth is, if the model is right. So answers
 are drawn from the model at every sample, and figures of the real ones are compared with figures of
 those (posterior predictive checks: Rubin 1984): how residuals are distributed, whether they go
-with the turn of the question, the size of its set or its count, and how much is suppressed.
+with the turn of the question, the size of its set or its count, how much is suppressed, and
+whether the same people count in the later answers as in the earlier ones (``halves``).
 
 One more figure says how far probabilities can be believed. The scores g of the answers, by how
 much each would have its count moved, have sums s = A'g whose covariance V is the information of
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 
+from countleak.attack.halves import Halves
 from countleak.attack.noise import UNKNOWN
 from countleak.attack.posterior.evidence import Evidence
 from countleak.attack.posterior.gram import Gram
@@ -47,6 +49,7 @@ FIGURES = {
     "size": "answers about larger sets are off in one direction",
     "count": "answers do not grow with their counts as they should",
     "hidden": "not as much is suppressed as its rule says",
+    "halves": "people count otherwise in the later answers than in the earlier ones",
 }
 
 
@@ -129,9 +132,10 @@ def _compared(
     if evidence.noise.reach == 0 or transcript.b.size < LEAST_RESIDUALS:
         return {}
     replay = Replay(transcript, evidence.noise, evidence.whole)
-    seen = [_Residuals.of(transcript, sample) for sample in samples]
+    halves = Halves.of(transcript)
+    seen = [_Residuals.of(transcript, sample, halves) for sample in samples]
     drawn = [
-        _Residuals.of(replay.answered(sample.counted, sample.values, rng), sample)
+        _Residuals.of(replay.answered(sample.counted, sample.values, rng), sample, halves)
         for sample in samples
         for _ in range(DRAWN)
     ]
@@ -151,22 +155,26 @@ def _compared(
 class _Residuals:
     """What a sample leaves over of released answers, in SDs, with the sizes and counts they had.
 
-    ``hidden`` is the share of answers that are suppressed.
+    ``hidden`` is the share of answers that are suppressed, ``apart`` how far people count otherwise
+    in the later half of the answers.
     """
 
     left: NDArray[np.float64]
     sizes: NDArray[np.float64]
     counts: NDArray[np.float64]
     hidden: float
+    apart: float
 
     @classmethod
-    def of(cls, transcript: Transcript, sample: Sample) -> "_Residuals":
+    def of(cls, transcript: Transcript, sample: Sample, halves: Halves) -> "_Residuals":
         x, shown = sample.counted, transcript.released
         counts, scale = transcript.counts(x), float(sample.values.sigma.mean())
         left = transcript.residuals(x) - sample.values.offsets[transcript.about[shown]]
         sizes = np.abs(transcript.queries.matrix).sum(axis=1, dtype=np.int64)
-        hidden = float((~shown).mean())
-        return cls(left / scale, sizes[shown].astype(np.float64), counts[shown], hidden)
+        hidden, everywhere = float((~shown).mean()), np.zeros(len(transcript))
+        everywhere[shown] = left
+        apart = halves.apart(everywhere)
+        return cls(left / scale, sizes[shown].astype(np.float64), counts[shown], hidden, apart)
 
     def figure(self, name: str, law: NDArray[np.float64]) -> float:
         """One of FIGURES; ``law`` are residuals of the model, in order."""
@@ -179,6 +187,8 @@ class _Residuals:
                 return _together(self.left, self.sizes)
             case "count":
                 return _together(self.left, self.counts)
+            case "halves":
+                return self.apart
         return self.hidden
 
 

@@ -20,8 +20,8 @@ from countleak.attack.correlation import (
 )
 from countleak.attack.covariance import Shared, effective_share
 from countleak.attack.groups import Group, group_labels, unequal_groups
-from countleak.attack.law import Fit, choose_law, fit_normal, refitted
-from countleak.attack.noise import UNKNOWN, Below, Noise, Range, Shape, Threshold
+from countleak.attack.law import Fit, choose_law, fit_normal, is_rounded_down, refitted
+from countleak.attack.noise import DOWN, UNKNOWN, Below, Noise, Range, Shape, Threshold
 from countleak.attack.posterior.evidence import are_whole, gather
 from countleak.attack.posterior.fit import Starts, fit_secrets, quick_starts
 from countleak.attack.posterior.sampling import Effort, Posterior
@@ -30,6 +30,7 @@ from countleak.attack.readings import zeros_hidden
 from countleak.attack.rules import Rules
 from countleak.attack.transcript import Transcript
 from countleak.errors import InputError
+from countleak.progress import Progress, silent
 
 # Fewer answers per person than this leave no residuals to speak of.
 ENOUGH = 1.2
@@ -123,6 +124,7 @@ class Diagnosis:
         if self.noise.mixture is not None:
             return f"mixed, {size}: in SDs, {self.noise.mixture}"
         rounded = f", rounded to multiples of {base}" if base > 1 else ""
+        rounded += ", rounded down" if self.noise.offset == DOWN else ""
         return f"{shape.value}, {size} (kurtosis {self.kurtosis:.1f}){rounded}"
 
     @property
@@ -175,8 +177,17 @@ class Diagnosis:
         return tuple(group for group in self.groups if group.odd)
 
 
-def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 0) -> Diagnosis:
-    """The character of the system that answered; what ``rules`` state is taken as it is."""
+def diagnose(
+    transcript: Transcript,
+    rules: Rules | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Diagnosis:
+    """The character of the system that answered; what ``rules`` state is taken as it is.
+
+    Rounds of every fit that it takes are reported to ``progress``.
+    """
     rules = rules or Rules()
     rules.check(transcript)
     everything = zeros_hidden(transcript, rules)
@@ -187,7 +198,7 @@ def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 
             f"{released.sum()} released answers about {n} people leave nothing over to judge the "
             f"noise by; ask at least {int(ENOUGH * n) + 1}"
         )
-    normal = fit_normal(transcript, rules, np.random.default_rng([seed, 6]))
+    normal = fit_normal(transcript, rules, np.random.default_rng([seed, 6]), progress)
     fit, starts = normal.posterior, normal.starts
     about = transcript.about[released]
     residual = transcript.residuals(fit.probability) - fit.values.offsets[about]
@@ -202,9 +213,12 @@ def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 
     by, groups = unequal_groups(transcript, np.concatenate(new), shared)
     if shared and most <= MOST_WHITENED:
         starts = quick_starts(transcript, replace(normal.noise, shared=shared))
-    refined = _refined(transcript, residual, sigma, normal, by, shared, starts, seed) or fit
+    # What is grossly wrong has a law of its own.
+    near = np.abs(residual) < 5 * sigma
+    rng = np.random.default_rng([seed, 7])
+    refined = _refined(transcript, near, normal, by, shared, starts, rng, progress) or fit
     offset, offset_error = _surest_offset(refined)
-    noise = _law(transcript, rules, normal, by, sigma, kurtosis)
+    noise = _law(transcript, rules, normal, by, sigma, kurtosis, progress)
     if isinstance(noise.threshold, Threshold) and rules.suppressed is None:
         noise = replace(noise, threshold=_threshold(transcript, fit))
     normal_law = noise.shape is Shape.GAUSSIAN
@@ -224,6 +238,9 @@ def diagnose(transcript: Transcript, rules: Rules | None = None, *, seed: int = 
             groups=None if by is None else group_labels(transcript, by),
         )
         noise = _with_common(noise, shared, refined.per_person_chance, effective, most)
+        no_other = not has_offset or abs(offset - DOWN) < SURELY * offset_error
+        if no_other and is_rounded_down(transcript, noise, starts):
+            noise = replace(noise, offset=DOWN)
     again = repeats(everything)
     return Diagnosis(
         n, len(everything), int((~everything.released).sum()), noise, sigma, error, offset,
@@ -248,7 +265,13 @@ def _answered(
 
 
 def _law(
-    transcript: Transcript, rules: Rules, normal: Fit, by: str | None, sigma: float, kurtosis: float
+    transcript: Transcript,
+    rules: Rules,
+    normal: Fit,
+    by: str | None,
+    sigma: float,
+    kurtosis: float,
+    progress: Progress,
 ) -> Noise:
     """The law that is stated, or else the likeliest; limits and suppression are those fitted."""
     if rules.shape is not None:
@@ -259,8 +282,8 @@ def _law(
     if by is not None:
         # Noise of several sizes looks like noise of another shape.
         alike = replace(normal.noise, groups=group_labels(transcript, by))
-        normal = refitted(transcript, alike, normal.starts, histogram=True)
-    return choose_law(transcript, normal, sigma, kurtosis)
+        normal = refitted(transcript, alike, normal.starts, histogram=True, progress=progress)
+    return choose_law(transcript, normal, sigma, kurtosis, progress)
 
 
 def _surest_offset(fit: Posterior) -> tuple[float, float]:
@@ -301,20 +324,19 @@ def _threshold(transcript: Transcript, fit: Posterior) -> Threshold:
 
 def _refined(
     transcript: Transcript,
-    residual: NDArray[np.float64],
-    sigma: float,
+    near: NDArray[np.bool_],
     normal: Fit,
     by: str | None,
     shared: tuple[Shared, ...],
     starts: Starts,
-    seed: int,
+    rng: np.random.Generator,
+    progress: Progress,
 ) -> Posterior | None:
-    """A fit of those answers that are wholly Gaussian: what all are off by, and errors per person.
+    """A fit of the ``near`` answers, those wholly Gaussian: an offset, and errors per person.
 
     Where low counts are suppressed or raised the answers are off for that reason alone, and there
     is none.
     """
-    near = np.abs(residual) < 5 * sigma
     shown = transcript.released.all() and not normal.noise.clamps
     if not shown or not near.any() or not tells_noise(transcript.where(near)):
         return None
@@ -327,8 +349,10 @@ def _refined(
         shared=shared if np.bincount(kept.about).max() <= MOST_WHITENED else (),
         per_person=UNKNOWN,
     )
-    rng = np.random.default_rng([seed, 7])
-    return fit_secrets(kept, gather(kept, noise), rng, effort=Effort(2, 3, 60, 150), starts=starts)
+    return fit_secrets(
+        kept, gather(kept, noise), rng,
+        effort=Effort(2, 3, 60, 150), starts=starts, progress=progress,
+    )  # fmt: skip
 
 
 def _moments(normal: Fit) -> tuple[float, float, float]:

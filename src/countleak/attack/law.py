@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from countleak.attack.mixture import FittedMixture, fit_mixture
 from countleak.attack.noise import (
+    DOWN,
     LARGEST_STEP,
     UNKNOWN,
     Noise,
@@ -20,7 +21,7 @@ from countleak.attack.noise import (
     Values,
     log_released,
 )
-from countleak.attack.posterior.evidence import Evidence, gather
+from countleak.attack.posterior.evidence import Evidence, are_whole, gather
 from countleak.attack.posterior.fit import Starts, fit_secrets, quick_starts
 from countleak.attack.posterior.sampling import Effort, Posterior
 from countleak.attack.programs import Objective, Problem, Status
@@ -28,6 +29,7 @@ from countleak.attack.readings import readings
 from countleak.attack.rules import Rules
 from countleak.attack.solvers.highs import Highs
 from countleak.attack.transcript import Transcript
+from countleak.progress import Progress, silent
 
 # A mixture is fitted to residuals so many times, each time under the one before.
 SHARPENED = 3
@@ -74,11 +76,13 @@ class Fit:
         return distance, met.reshape(e.part_of.size, -1)
 
 
-def fit_normal(transcript: Transcript, rules: Rules, rng: np.random.Generator) -> Fit:
+def fit_normal(
+    transcript: Transcript, rules: Rules, rng: np.random.Generator, progress: Progress = silent
+) -> Fit:
     """The fit of normal noise, with gross errors and an offset, that makes the answers likeliest.
 
     What is not stated of the lowest answer and of suppression is read off the answers; where two
-    readings are possible both are fitted.
+    readings are possible both are fitted. Rounds of each fit are reported to ``progress``.
     """
     fits = []
     starts: Starts = ()
@@ -86,24 +90,32 @@ def fit_normal(transcript: Transcript, rules: Rules, rng: np.random.Generator) -
         starts = starts or quick_starts(transcript, noise)
         evidence = gather(transcript, noise)
         posterior = fit_secrets(
-            transcript, evidence, rng, effort=_effort(transcript), starts=starts, histogram=True
-        )
+            transcript, evidence, rng,
+            effort=_effort(transcript), starts=starts, histogram=True, progress=progress,
+        )  # fmt: skip
         fits.append((posterior.evidence + pattern, Fit(noise, evidence, posterior, starts)))
     return max(fits, key=lambda fit: fit[0])[1]
 
 
-def choose_law(transcript: Transcript, normal: Fit, sigma: float, kurtosis: float) -> Noise:
+def choose_law(
+    transcript: Transcript,
+    normal: Fit,
+    sigma: float,
+    kurtosis: float,
+    progress: Progress = silent,
+) -> Noise:
     """The law of the noise: that of ``normal``, Laplace, or a bounded one if the answers say so.
 
-    ``sigma`` and ``kurtosis`` are those of the residuals of ``normal``.
+    ``sigma`` and ``kurtosis`` are those of the residuals of ``normal``. Rounds of each fit are
+    reported to ``progress``.
     """
     best, most = normal.noise, normal.posterior.evidence + LEAD
     for noise in _candidates(transcript, normal.noise, sigma, kurtosis):
-        fit = refitted(transcript, noise, normal.starts).posterior
+        fit = refitted(transcript, noise, normal.starts, progress=progress).posterior
         if fit.evidence > most:
             best, most = noise, fit.evidence
     laplace = _gain_of_laplace(normal) if normal.noise.base == 1 else 0.0
-    mixed = _mixed(transcript, normal, laplace)
+    mixed = _mixed(transcript, normal, laplace, progress)
     if mixed is not None and mixed[1] > most:
         return mixed[0]
     if best is normal.noise and laplace > SHARPER:
@@ -111,7 +123,27 @@ def choose_law(transcript: Transcript, normal: Fit, sigma: float, kurtosis: floa
     return best
 
 
-def refitted(transcript: Transcript, noise: Noise, starts: Starts, histogram: bool = False) -> Fit:
+def is_rounded_down(transcript: Transcript, noise: Noise, starts: Starts) -> bool:
+    """Whether whole answers with Laplace noise were rounded down rather than to the nearest.
+
+    Bits can hide that: one person fewer is half a person less in a count of a random half. So both
+    are fitted. Of normal noise the sampler itself weighs whether there is an offset.
+    """
+    if noise.shape is not Shape.LAPLACE or noise.base > 1 or not are_whole(transcript.b):
+        return False
+    nearest, down = (
+        refitted(transcript, replace(noise, offset=offset), starts) for offset in (0.0, DOWN)
+    )
+    return down.posterior.evidence > nearest.posterior.evidence
+
+
+def refitted(
+    transcript: Transcript,
+    noise: Noise,
+    starts: Starts,
+    histogram: bool = False,
+    progress: Progress = silent,
+) -> Fit:
     """The fit of another law, from the starts of the first."""
     rng, evidence = np.random.default_rng(8), gather(transcript, noise)
     posterior = fit_secrets(
@@ -121,11 +153,14 @@ def refitted(transcript: Transcript, noise: Noise, starts: Starts, histogram: bo
         effort=_effort(transcript),
         starts=starts,
         histogram=histogram,
+        progress=progress,
     )
     return Fit(noise, evidence, posterior, starts)
 
 
-def _mixed(transcript: Transcript, normal: Fit, laplace: float) -> tuple[Noise, float] | None:
+def _mixed(
+    transcript: Transcript, normal: Fit, laplace: float, progress: Progress
+) -> tuple[Noise, float] | None:
     """A mixture and its evidence, less the price of its parameters, where it may explain more.
 
     Residuals of the normal fit are blurred by bits in doubt, those of the mixture's less.
@@ -141,7 +176,7 @@ def _mixed(transcript: Transcript, normal: Fit, laplace: float) -> tuple[Noise, 
         law = replace(
             noise, sigma=UNKNOWN, wrong=UNKNOWN, shape=Shape.MIXTURE, mixture=fitted.mixture
         )
-        fit = refitted(transcript, law, normal.starts, histogram=True)
+        fit = refitted(transcript, law, normal.starts, histogram=True, progress=progress)
         fitted = _mixture_of(fit)
     return fit.noise, fit.posterior.evidence - fitted.price
 

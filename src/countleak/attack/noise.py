@@ -38,6 +38,8 @@ RULED_OUT = -30.0
 BEYOND = 10.0
 # Steps in which noise that is not whole is reckoned with.
 FINE = 1001
+# What whole answers are off by that were rounded down, next to those rounded to the nearest.
+DOWN = -0.5
 
 
 class Unknown(Enum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from countleak.attack.noise import UNKNOWN, Noise, Range, Shape, Threshold, Unknown
+from countleak.attack.noise import DOWN, UNKNOWN, Noise, Range, Shape, Threshold, Unknown
 from countleak.attack.solvers.intervals import CountIntervals
 from countleak.attack.transcript import Transcript
 from countleak.errors import InputError
@@ -177,6 +177,8 @@ def _in_parts(noise: Noise, sigma: float | None = None) -> dict[str, str]:
     if noise.base > 1:
         by_chance = ", up or down by chance" if noise.random_rounding else ""
         parts["rounding"] = f"answers are rounded to multiples of {noise.base}{by_chance}"
+    elif noise.offset == DOWN:
+        parts["rounding"] = "answers are rounded down"
     match noise.threshold:
         case Threshold(mean):
             parts["suppression"] = f"counts below about {mean:g} are suppressed"

@@ -24,11 +24,15 @@ DOUBT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What was concluded after some answers, how sure it is, and whether that is enough."""
+    """What was concluded after some answers, how sure it is, and whether that is enough.
+
+    ``refused`` is what the system said where it did not answer all that it was asked.
+    """
 
     transcript: Transcript
     guess: Guess
     reached: bool
+    refused: str | None = None
 
     @property
     def confidence(self) -> float | None:
@@ -149,6 +153,11 @@ class AuditResult:
         return GuessedPeople(self.audited, self.guess)
 
     @property
+    def refused(self) -> str | None:
+        """What the system said where it refused to answer more; None where it answered all."""
+        return self.steps[-1].refused
+
+    @property
     def confidence(self) -> float | None:
         """The share of guesses expected to be right; missing where the decoder cannot tell."""
         return self.guess.expected_right
@@ -195,7 +204,8 @@ class AuditResult:
         else:
             least = percent(self.least_expected or 0.0)
             leaked = f"by its own probabilities the advantage over guessing is {least} or more"
-        return f"{verdict}: {leaked}; {percent(allowed)} is allowed"
+        until = f" by the {len(self.transcript)} answers given" if self.refused else ""
+        return f"{verdict}: {leaked}{until}; {percent(allowed)} is allowed"
 
     def leaks_more_than(self, allowed: float) -> bool:
         """Whether the advantage over guessing may be larger than ``allowed``, by its interval.
@@ -267,6 +277,11 @@ class AuditResult:
             f"{len(self.transcript)} answers about {len(self.audited)} people, {suppressed} "
             f"suppressed; secret: {self.secret}."
         ]
+        if self.refused:
+            lines.append(
+                f"Asking ended after {len(self.transcript)} answers, for the system refused: "
+                f"{self.refused}"
+            )
         misfit = self.guess.basis.misfit
         if self.score is not None:
             lines.append(str(self.score))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from countleak.errors import InputError
+from countleak.errors import InputError, Refused
 from countleak.files import require_writable
 from countleak.progress import Progress, silent
 
@@ -238,9 +238,10 @@ def ask_in_steps(
 ) -> "Iterator[Step]":
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
-    The last step has ``reached`` the wanted confidence or had nothing more to ask. A ``journal``
-    of the pool keeps the answers; those it holds already are not asked again. The ``decoder`` is
-    the secret's own unless given.
+    The last step has ``reached`` the wanted confidence, had nothing more to ask, or ``refused``
+    says why a system that had answered some would answer no more, as one does whose budget is
+    spent. A ``journal`` of the pool keeps the answers; those it holds already are not asked again.
+    The ``decoder`` is the secret's own unless given.
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.transcript import Answers, Transcript
@@ -258,19 +259,24 @@ def ask_in_steps(
     # A journal that holds more has been past the first batch.
     batch = wanted[~np.isin(wanted, answers.query)] if len(answers) < wanted.size else wanted[:0]
     while True:
-        parts, done = [answers], len(answers)
-        for part in target.answer(pool, batch) if batch.size else ():
-            if journal is not None:
-                journal.append(part)
-            parts.append(part)
-            done += len(part)
-            progress(done, most)
+        parts, done, refused = [answers], len(answers), None
+        try:
+            for part in target.answer(pool, batch) if batch.size else ():
+                if journal is not None:
+                    journal.append(part)
+                parts.append(part)
+                done += len(part)
+                progress(done, most)
+        except Refused as error:
+            if not done:
+                raise
+            refused = str(error)
         answers = Answers.join(parts)
         transcript = Transcript.of(pool, answers, secret.names)
         guess = decoder.decode(transcript)
         reached = asking.until is not None and (guess.expected_right or 0.0) >= asking.until
-        yield Step(transcript, guess, reached)
-        if reached or len(answers) >= most:
+        yield Step(transcript, guess, reached, refused)
+        if reached or refused or len(answers) >= most:
             return
         candidates = order[~np.isin(order, answers.query)][: None if asking.goal else asking.batch]
         size = min(asking.batch, most - len(answers))

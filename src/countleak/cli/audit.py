@@ -299,6 +299,7 @@ def _record(
         "assuming": basis.assuming,
         "misfit": basis.misfit,
         "reached": result.steps[-1].reached,
+        "refused": result.refused,
         "steps": [
             {"queries": len(step.transcript), "confidence": step.confidence}
             for step in result.steps

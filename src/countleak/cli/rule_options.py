@@ -18,12 +18,11 @@ from countleak.errors import InputError
 # Options that bound the counts, which bits can be proven from.
 BOUNDING = ("--exact", "--noise-within", "--rounded-to", "--rounded-by-chance")
 RULE_OPTIONS = (*BOUNDING, "--noise", "--noise-sd", "--suppressed", "--lowest", "--sticky")
+# The noise of numbers has an SD, and nothing else is known of it.
 RULES_BY_SECRET: Needs = {
-    **{option: {"the secret": ("a bit",)} for option in (*BOUNDING, "--noise")},
-    **{
-        option: {"the secret": ("a bit", "a category")}
-        for option in ("--suppressed", "--lowest", "--sticky")
-    },
+    option: {"the secret": ("a bit", "a category")}
+    for option in RULE_OPTIONS
+    if option != "--noise-sd"
 }
 
 

@@ -67,10 +67,11 @@ LIMITED: Needs = {"--time-limit": {"--integer": GIVEN}}
 BY_SECRET: Needs = {
     **{
         option: {"the secret": ("a bit",)}
-        for option in (*OF_LP, "--decoder", "--prior", "--by", "--polish", "--time-limit")
+        for option in (*OF_LP, "--decoder", "--prior", "--by", "--polish")
     },
     **{option: {"the secret": ("a number",)} for option in ("--low", "--high", "--level")},
     "--precision": {"the secret": ("a bit", "a category")},
+    "--time-limit": {"the secret": ("a bit", "a category")},
     **RULES_BY_SECRET,
 }
 
@@ -237,7 +238,10 @@ class Words:
         rules = self.stated.rules()
         if isinstance(secret, Category):
             names = {person: str(value) for person, value in known.items()}
-            return Categorical(rules=rules, known=names, seed=self.seed, progress=progress)
+            return Categorical(
+                known=names, seed=self.seed, rules=rules, time_limit=self.time_limit,
+                progress=progress,
+            )  # fmt: skip
         if any(type(bit) is not int or bit not in (0, 1) for bit in known.values()):
             raise InputError(f"{facts.known}: the bits must be 0 or 1")
         chosen = self._of_bits(rules, progress)

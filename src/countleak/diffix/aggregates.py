@@ -84,7 +84,8 @@ class Aggregates:
             case "min" | "max" | "median":
                 return self._ranked(aggregate)
         if counts_users(aggregate, self._asked.statement.table):
-            return [self._users(weighed) for weighed in self._buckets.weighed]
+            count = self._users if aggregate.distinct else self._rows
+            return [count(weighed) for weighed in self._buckets.weighed]
         return self._flattened(aggregate)
 
     def _per_row(self, aggregate: Aggregate) -> list[Noisy]:
@@ -131,6 +132,16 @@ class Aggregates:
         sd = self._release.sd
         noisy = weighed.bucket.users + total(weighed.seeds, "count", sd)
         return Noisy(noisy, sd * sqrt(len(weighed.seeds)))
+
+    def _rows(self, weighed: Weighed) -> Noisy:
+        """The rows of a bucket in which everyone has one: counted as where somebody has more.
+
+        Else one person with two rows would change how the rows of all others are counted.
+        """
+        users = weighed.bucket.users
+        ones = Contributions(users, float(users), [1.0] * min(users, TOPS))
+        sd = self._release.sd
+        return noisy_sum((ones, Contributions()), weighed.seeds, "count", sd)
 
     def _flattened(self, aggregate: Aggregate) -> list[Noisy]:
         query = self._asked.contributions(aggregate, TOPS, self._buckets.kept)

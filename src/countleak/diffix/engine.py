@@ -1,5 +1,6 @@
 """The query system: a question in SQL in, noisy rows out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ from countleak.errors import Refused
 
 # The hash of an empty set of users.
 NOBODY = 1
+# At least as many groups are weighed beside those that are shown.
+WEIGHED = 8
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ class _Question:
         kept = every
         if groups:
             kept = [weighed for weighed in every if weighed.passes]
+            # Nobody never passes.
+            kept += [w for w in self._nobody(len(every) - len(kept)) if w.passes]
             kept.sort(key=lambda weighed: tuple((v is None, str(v)) for v in weighed.bucket.key))
             _check_rows(kept)
         keys = [weighed.bucket.key for weighed in kept]
@@ -109,20 +114,33 @@ class _Question:
 
     def _weighed(self, query: Sql, *, merged: bool = False) -> list[Weighed]:
         """The buckets that a query finds, with their seeds and thresholds."""
-        materials = self._layers.materials
         keys = 0 if merged else len(self._statement.groups)
-        buckets = []
-        for row in self._database.rows(*query):
-            hashes = [(value or 0) & MASK for value in row[keys + 1 :]]
-            by_column = {
-                column.name: value for column, value in zip(materials, hashes[1:], strict=True)
-            }
-            # Nobody has a hash, too: else their layers were equal, and fewer draws took less time.
-            of_users = hashes[0] or NOBODY
-            bucket = Bucket(tuple(row[:keys]), int(row[keys]), of_users, by_column, merged)
-            seeds = self._layers.seeds(bucket)
-            buckets.append(Weighed(bucket, seeds, self._release.threshold.draw(seeds)))
-        return buckets
+        return [
+            self._weigh(tuple(row[:keys]), int(row[keys]), row[keys + 1 :], merged)
+            for row in self._database.rows(*query)
+        ]
+
+    def _weigh(self, key: Key, users: int, found: Sequence[int | None], merged: bool) -> Weighed:
+        """A bucket of the hashes of its users and of the values of each material."""
+        hashes = [(value or 0) & MASK for value in found]
+        by_column = {
+            column.name: value
+            for column, value in zip(self._layers.materials, hashes[1:], strict=True)
+        }
+        # Nobody has a hash, too: else their layers were equal, and fewer draws took less time.
+        bucket = Bucket(key, users, hashes[0] or NOBODY, by_column, merged)
+        seeds = self._layers.seeds(bucket)
+        return Weighed(bucket, seeds, self._release.threshold.draw(seeds))
+
+    def _nobody(self, suppressed: int) -> list[Weighed]:
+        """Groups of nobody, for those that are missing where few are suppressed.
+
+        Else time told whether two people are in one group, which is weighed, or each in one of
+        their own, which the database leaves out.
+        """
+        key = tuple("" if g.kind is Kind.TEXT else 0.0 for g in self._statement.groups)
+        found = [0] * (1 + len(self._layers.materials))
+        return [self._weigh(key, 0, found, merged=False) for _ in range(suppressed, WEIGHED)]
 
     def _global_row(self, weighed: Weighed, values: tuple[Any, ...]) -> Row:
         if weighed.passes:

@@ -34,6 +34,7 @@ class Flattened:
     sum: float
     average: float
     top: float
+    is_enough: bool
 
     def sd(self, least: float) -> float:
         """The SD of the noise of one layer, which is no less than ``least``."""
@@ -51,27 +52,29 @@ class Noisy:
 NOTHING = Noisy(None, None)
 
 
-def flatten(side: Contributions, seeds: Sequence[int]) -> Flattened | None:
-    """The flattened sum of the users of one sign; None where there are too few of them."""
+def flatten(side: Contributions, seeds: Sequence[int]) -> Flattened:
+    """The flattened sum of the users of one sign.
+
+    It takes as long where they are not enough: time must not tell how many are suppressed.
+    """
     outliers, top = drawn(seeds, "outliers"), drawn(seeds, "top")
-    if side.users < outliers + top:
-        return None
     level = sum(side.largest[outliers : outliers + top]) / top
     flat = side.sum - (sum(side.largest[:outliers]) - outliers * level)
-    return Flattened(flat, flat / side.users, level)
+    return Flattened(flat, flat / max(side.users, 1), level, side.users >= outliers + top)
 
 
 def noisy_sum(
     sides: tuple[Contributions, Contributions], seeds: Sequence[int], purpose: str, sd: float
 ) -> Noisy:
     """The flattened sum of what users add and subtract, each side with noise of its own."""
-    value, spread = 0.0, 0.0
-    flattened = [flatten(side, seeds) for side in sides]
-    for sign, side, mark in zip((1, -1), flattened, ("", " below 0"), strict=True):
-        if side is not None:
-            value += sign * side.sum + total(seeds, purpose + mark, side.sd(sd))
-            spread = hypot(spread, side.sd(sd) * sqrt(len(seeds)))
-    return NOTHING if flattened == [None, None] else Noisy(value, spread)
+    value, spread, is_any = 0.0, 0.0, False
+    for sign, side, mark in zip((1, -1), sides, ("", " below 0"), strict=True):
+        flat = flatten(side, seeds)
+        noisy = sign * flat.sum + total(seeds, purpose + mark, flat.sd(sd))
+        if flat.is_enough:
+            value, is_any = value + noisy, True
+            spread = hypot(spread, flat.sd(sd) * sqrt(len(seeds)))
+    return Noisy(value, spread) if is_any else NOTHING
 
 
 def drawn(seeds: Sequence[int], purpose: str) -> int:

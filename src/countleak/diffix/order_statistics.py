@@ -25,22 +25,22 @@ class Ranked:
 def noisy_largest(ranked: Ranked, seeds: Sequence[int], purpose: str) -> Noisy:
     """The noisy maximum of users' values, of which the largest are given."""
     outliers, top = drawn(seeds, "outliers"), drawn(seeds, "top")
-    if ranked.users < outliers + top:
-        return NOTHING
-    return _noisy_average(ranked.values[outliers : outliers + top], seeds, purpose)
+    values = [*ranked.values, *[0.0] * (outliers + top)][outliers : outliers + top]
+    noisy = _noisy_average(values, seeds, purpose)
+    return noisy if ranked.users >= outliers + top else NOTHING
 
 
 def noisy_median(ranked: Ranked, seeds: Sequence[int], purpose: str) -> Noisy:
     """The noisy median of users' values, of which those around the middle are given."""
     top = drawn(seeds, "top")
-    if ranked.users < 2 * top:
-        return NOTHING
-    half = len(ranked.values) // 2
-    return _noisy_average(
-        ranked.values[half - top : len(ranked.values) - half + top], seeds, purpose
-    )
+    is_enough = ranked.users >= 2 * top
+    values = ranked.values if is_enough else [0.0] * (2 * top)
+    half = len(values) // 2
+    noisy = _noisy_average(values[half - top : len(values) - half + top], seeds, purpose)
+    return noisy if is_enough else NOTHING
 
 
 def _noisy_average(values: Sequence[float], seeds: Sequence[int], purpose: str) -> Noisy:
+    """Their noisy average; computed of zeros, too, where time must not tell that they are few."""
     sd = pstdev(values) / 2
     return Noisy(fmean(values) + total(seeds, purpose, sd), sd * len(seeds) ** 0.5)

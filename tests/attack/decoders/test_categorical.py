@@ -305,6 +305,15 @@ def test_rounding_that_is_stated_proves_nobody_wrongly():
     assert (guess.confidence[~guess.proven] < 1).all()
 
 
+def test_without_time_for_proofs_nobody_is_proven_and_all_are_guessed():
+    secret, queries, counts, _ = four_values(30, 80, 4)
+    transcript = answered(3 * np.rint(counts / 3), secret, queries)
+    rules = Rules(shape=Shape.EXACT, base=3)
+    guess = Categorical(rules=rules, time_limit=0).decode(transcript)
+    assert guess.claimed.all() and not guess.forced.any()
+    assert guess.basis.proofs == "not looked for"
+
+
 def test_answers_that_no_values_give_leave_nobody_claimed():
     secret, queries, counts, _ = four_values(20, 30, 5)
     counts[0, 0] += 1

@@ -9,7 +9,7 @@ from countleak.attack.transcript import Answers
 from countleak.audit.targets.limits import Pace, RequestLimits
 from countleak.audit.targets.no_counts import NO_COUNTS
 from countleak.audit.targets.pool import Question, ask_all
-from countleak.errors import InputError, NoCount, TargetError
+from countleak.errors import InputError, NoCount, Refused, TargetError
 
 ASKED = [Question(position, f"query {position}", f"{position}") for position in range(300)]
 
@@ -167,3 +167,35 @@ def test_the_pace_of_questions():
     for bad in ({"connections": 0}, {"seconds": 0}, {"rate": -1.0}):
         with pytest.raises(InputError):
             RequestLimits(**bad)
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+def test_a_question_that_is_refused_is_left_out_and_the_rest_is_asked(connections):
+    class Picks(Echo):
+        def ask(self, statement):
+            if statement in ("17", "200"):
+                raise Refused(f"not {statement}")
+            return super().ask(statement)
+
+    found = []
+    with pytest.raises(Refused, match=r"^not 17$"):
+        for batch in ask_all(Picks, ASKED, RequestLimits(connections)):
+            found += batch.query.tolist()
+    assert sorted(found) == [k for k in range(300) if k not in (17, 200)]
+
+
+def test_a_system_that_refuses_for_good_is_not_asked_everything():
+    asked = []
+
+    class Spent(Echo):
+        def ask(self, statement):
+            asked.append(statement)
+            if len(asked) > 20:
+                raise Refused("budget spent")
+            return super().ask(statement)
+
+    found = []
+    with pytest.raises(Refused, match=r"^budget spent$"):
+        for batch in ask_all(Spent, ASKED, RequestLimits()):
+            found += batch.query.tolist()
+    assert (len(found), len(asked)) == (20, 20 + NO_COUNTS)

@@ -273,5 +273,16 @@ def test_a_rest_server_that_asks_to_wait_too_long_is_left():
 
     with hostile(http(reply)) as server:
         target = RestTarget(f"http://127.0.0.1:{server.port}", "bank", QUESTIONS)
-        with pytest.raises(TargetError, match="status 429, and it asks to wait 3600 seconds; the"):
+        with pytest.raises(
+            TargetError, match="status 429, and it asks to wait 3600 seconds; check"
+        ):
             list(target.answer(QUERIES, np.arange(9)))
+
+
+def test_what_to_do_about_a_server_that_stays_busy_is_said_once():
+    limits = RequestLimits(retries=Retries(2, 60))
+    with hostile(http(lambda *_: response(b"{}", status="503 Busy"))) as server:
+        target = RestTarget(f"http://127.0.0.1:{server.port}", "bank", QUESTIONS, limits=limits)
+        with pytest.raises(TargetError, match=r"tried 3 times.*resume") as caught:
+            list(target.answer(QUERIES, np.arange(9)))
+    assert str(caught.value).count("are kept") == 1

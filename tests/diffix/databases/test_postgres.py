@@ -7,7 +7,7 @@ from psycopg.conninfo import make_conninfo
 import countleak as cl
 from countleak.diffix.databases.postgres import PADDED, connect
 from countleak.diffix.engine import Engine
-from countleak.diffix.sql.render import Hash
+from countleak.diffix.sql.render import Hash, Where
 from countleak.diffix.sql.statement import Column, Kind
 from countleak.errors import InputError, Refused, TargetError
 from tests.diffix.conftest import salt_number
@@ -103,15 +103,52 @@ def test_few_rows_are_as_many_to_hash_as_none(loans, bank):
     dialect = loans.dialect(salt_number(0))
     for count in (0, 1, 5, PADDED - 1, PADDED, 40):
         ids = ", ".join(map(str, [-1, *bank.ids[:count]]))
-        where = f'"client_id" IN ({ids}) OR "client_id" IS NULL'
+        where = f'("client_id" IN ({ids}) OR "client_id" IS NULL)'
         every = dialect.source(loans.table, [user])
         hashes, others = [Hash(user, "user")], f"SELECT * FROM {every} WHERE client_id IS NOT NULL"
-        source = dialect.matching(loans.table, every, hashes, where, others)
-        (row,) = loans.rows(
-            f"SELECT count(*), count({dialect.counted('client_id')}), "
-            f'count(CASE WHEN "user hash of client_id" <> 0 THEN 1 END) FROM {source}'
-        )
-        assert row == (max(count + 1, PADDED), count, count)
+        for either in (Where(where, None), Where("TRUE", where)):
+            source = dialect.matching(loans.table, every, hashes, either, others)
+            (row,) = loans.rows(
+                f"SELECT count(*), count({dialect.counted('client_id')}), "
+                f'count(CASE WHEN "user hash of client_id" <> 0 THEN 1 END) FROM {source}'
+            )
+            assert row == (max(count + 1, PADDED), count, count)
+
+
+def test_what_is_costly_is_computed_of_as_many_rows_for_one_as_for_none(loans, bank, engine):
+    """By what PostgreSQL says that it did, in the node that computes."""
+
+    def computed_of(number):
+        text = f"SELECT count(*) FROM loans WHERE client_id = {number} AND sqrt(amount) = 2"
+        plans = []
+        for sent, values in sent_for(Engine(loans, engine.release, engine.salt), text):
+            ((found,),) = loans.rows(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {sent}", values)
+            plans += [node for node in nodes_of(found[0]["Plan"]) if "sqrt" in str(node["Filter"])]
+        return [node["Actual Rows"] + node["Rows Removed by Filter"] for node in plans]
+
+    assert computed_of(bank.ids[5]) == computed_of(-1) == [PADDED]
+
+
+def sent_for(engine, question):
+    """The statements that a question becomes, with their values."""
+    sent = []
+
+    class Recorded:
+        table = engine.database.table
+        dialect = engine.database.dialect
+
+        def rows(self, text, values=()):
+            sent.append((text, values))
+            return engine.database.rows(text, values)
+
+    Engine(Recorded(), engine.release, engine.salt).ask(question)
+    return sent
+
+
+def nodes_of(plan):
+    yield {"Filter": "", **plan}
+    for inner in plan.get("Plans", []):
+        yield from nodes_of(inner)
 
 
 def test_the_server_only_reads_and_not_for_ever(loans, postgres):

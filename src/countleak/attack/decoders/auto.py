@@ -122,7 +122,7 @@ class AutoDecoder:
             return self._bounded(stated)
         if not tells_noise(kept):
             return self._with_few(kept)
-        diagnosis = diagnose(transcript, self.rules, seed=self.seed)
+        diagnosis = diagnose(transcript, self.rules, seed=self.seed, progress=self.progress)
         if diagnosis.noise.reach is not None:
             return self._bounded(diagnosis.noise)
         bayes = self._bayes(diagnosis.noise)
@@ -132,7 +132,8 @@ class AutoDecoder:
         """The decoder where answers are too few to diagnose the noise."""
         noise = self.rules.limits() or self.rules.noise()
         if noise.threshold is None and not transcript.released.all():
-            reading = fit_normal(transcript, self.rules, np.random.default_rng([self.seed, 6]))
+            rng = np.random.default_rng([self.seed, 6])
+            reading = fit_normal(transcript, self.rules, rng, self.progress)
             noise = replace(noise, threshold=reading.noise.threshold)
         if noise.reach is not None:
             return self._bounded(noise)

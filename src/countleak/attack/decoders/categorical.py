@@ -60,8 +60,8 @@ class Categorical:
     ``noise`` is that of the answers; unless given, it is what ``rules`` state, and the rest is
     diagnosed. ``rates`` are the shares of the values, estimated unless given; ``known`` maps ids to
     values known beforehand. Drawing takes ``seed``; ``effort`` says how long, by the size of the
-    task if not given. Where noise is bounded, proofs take ``time_limit`` seconds at most. Rounds of
-    sampling are reported to ``progress``.
+    task if not given. Where noise is bounded, proofs take ``time_limit`` seconds at most; nobody is
+    proven with 0. Rounds of sampling are reported to ``progress``.
     """
 
     noise: Noise | None = None
@@ -106,7 +106,7 @@ class Categorical:
         if not tells_noise(kept):
             why = "too few answers to diagnose the noise: taken for normal"
             return Model(assumed_noise(kept, stated), why)
-        diagnosis = diagnose(transcript, self.rules, seed=self.seed)
+        diagnosis = diagnose(transcript, self.rules, seed=self.seed, progress=self.progress)
         if diagnosis.noise.reach is not None:
             why = f"{in_words(diagnosis.noise)}, by the answers"
             return Model(diagnosis.noise, why, self.rules.state(diagnosis.noise), diagnosis.starts)
@@ -147,7 +147,7 @@ class Categorical:
     ) -> Guess:
         """The guess of samples within the bounds, which whatever is proven overrules."""
         k, solution = transcript.blocks, model.solution
-        if solution is None and model.noise.reach == 0:
+        if solution is None and model.noise.reach == 0 and self.time_limit:
             # Exact counts are found by search, and sampled only where they leave a choice.
             solution = self._prove(transcript, model.noise, known, None)
         shares, disagreement = np.full((transcript.ids.size, k), 1 / k), 0.0
@@ -160,7 +160,7 @@ class Categorical:
                 known, starts = _proven(known, solution, k), (solution.x.astype(np.float64),)
             posterior = self._posterior(transcript, replace(model, starts=starts), known, rates)[1]
             shares, disagreement = _shares(posterior, k), posterior.disagreement
-            if solution is None:
+            if solution is None and self.time_limit:
                 solution = self._prove(transcript, model.noise, known, posterior)
         return self._concluded(transcript, model, shares, disagreement, solution)
 
@@ -234,7 +234,7 @@ class Categorical:
             forced=int(forced.sum()),
             disagreement=disagreement,
             assuming="" if model.stated else in_words(model.noise),
-            proofs="" if solution is None else solution.told,
+            proofs="not looked for" if solution is None else solution.told,
             picked_because=model.why,
             stated=self.rules.words,
             inferred=inferred_in_words(model.noise, self.rules, None),

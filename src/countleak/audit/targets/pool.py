@@ -72,7 +72,7 @@ class Question(Generic[Sent]):
 
 
 # What can come back to a question; several counts to that for a table.
-Heard = float | Answers | NoCount | None
+Heard = float | Answers | NoCount | Refused | None
 
 
 class _Stage(Enum):
@@ -126,13 +126,13 @@ class _Link:
                 self.busy_since = None
 
     def _answer(self, question: Question[Any]) -> Heard:
-        """What came back, if it can be a count; why it is none, otherwise."""
+        """What came back, if it can be a count; why there is none, otherwise."""
         assert self._connection is not None
         try:
             if question.counted is not None:
                 return self._table(question, question.counted)
             answer = self._connection.ask(question.statement)
-        except NoCount as error:
+        except (NoCount, Refused) as error:
             return error
         # NaN compares false, so it is none either.
         if answer is None or abs(answer) < LARGEST:
@@ -253,9 +253,9 @@ def _ask_alone(run: _Run) -> Iterator[Answers]:
         link.open()
         while (question := run.next()) is not None:
             heard = _Heard(0, question, link.ask(question))
-            if (fault := odd.note(heard.question.name, heard.answer)) is not None:
-                raise fault
-            if not isinstance(heard.answer, NoCount):
+            if odd.note(heard.question.name, heard.answer):
+                break
+            if not isinstance(heard.answer, NoCount | Refused):
                 yield _answers([heard])
     finally:
         link.close()
@@ -302,7 +302,7 @@ class _Reader:
                 self._working = self._working if self._fault is None else 0
                 self._fail(stopped)
             heard, self._heard = self._heard, []
-            good = [each for each in heard if not isinstance(each.answer, NoCount)]
+            good = [each for each in heard if not isinstance(each.answer, NoCount | Refused)]
             if good:
                 yield _answers(good)
             for each in heard:
@@ -326,8 +326,8 @@ class _Reader:
     def _take(self, report: _Heard | Exception | _Stage) -> None:
         if isinstance(report, _Heard):
             self._heard.append(report)
-            if (fault := self._odd.note(report.question.name, report.answer)) is not None:
-                self._fail(fault)
+            if self._odd.note(report.question.name, report.answer):
+                self._fail(self._odd.fault())
         elif isinstance(report, Exception):
             self._fail(report)
         elif report is _Stage.DONE:
@@ -351,6 +351,6 @@ def _answers(heard: Sequence[_Heard]) -> Answers:
 def _one(question: Question[Any], answer: Heard) -> Answers:
     if isinstance(answer, Answers):
         return answer
-    assert not isinstance(answer, NoCount)
+    assert not isinstance(answer, NoCount | Refused)
     value = np.array([np.nan if answer is None else answer])
     return Answers(np.array([question.position]), value, np.array([answer is not None]))

@@ -16,7 +16,7 @@ from countleak.audit.targets.limits import RequestLimits
 from countleak.audit.targets.pool import Connection, Rows, ask_all
 from countleak.audit.targets.postgres import is_loopback
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import InputError, NoCount, Refused, TargetError, Transient
+from countleak.errors import KEPT, InputError, NoCount, Refused, TargetError, Transient
 from countleak.foreign import clean, first_line, without
 
 # How long a fetch asks the server to wait for the answer; one that does not know the wish is
@@ -87,7 +87,7 @@ class RestTarget:
         if isinstance(error, Overdue):
             return self.limits.overdue()
         what = f"{self}: {self.words(str(error))}"
-        advice = "the answers so far are kept, so check that the server runs and run it again"
+        advice = f"check that the server runs; {KEPT}"
         if isinstance(error, Busy):
             wait = error.retry_after
             asks = "" if wait is None else f", and it asks to wait {wait:.0f} seconds"

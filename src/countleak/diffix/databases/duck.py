@@ -19,7 +19,7 @@ from countleak.diffix.salt import Salt
 from countleak.diffix.sql.dates import column_in_sql
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.magnitude import LARGEST, SMALLEST
-from countleak.diffix.sql.render import Dialect, Hash, Value, quote, write_text
+from countleak.diffix.sql.render import Dialect, Hash, Value, Where, quote, write_text
 from countleak.diffix.sql.statement import Column, Kind, Table
 from countleak.errors import InputError, TargetError
 
@@ -48,12 +48,12 @@ class DuckDialect:
         return quote(table.name)
 
     def matching(
-        self, table: Table, source: str, hashes: Sequence[Hash], where: str, decoys: str
+        self, table: Table, source: str, hashes: Sequence[Hash], where: Where, decoys: str
     ) -> str:
         if table.per_user is None:
-            return f"{source} WHERE {where}"
+            return f"{source} WHERE {where.text}"
         hashed = [f"{self.hashed(table, of)} AS {quote(of.name)}" for of in hashes]
-        return f"(SELECT {', '.join(['*', *hashed])} FROM {source} WHERE {where}) AS t"
+        return f"(SELECT {', '.join(['*', *hashed])} FROM {source} WHERE {where.text}) AS t"
 
     def hashed(self, table: Table, of: Hash) -> str:
         if table.per_user is None:

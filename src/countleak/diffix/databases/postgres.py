@@ -11,7 +11,7 @@ from countleak.diffix.salt import Salt
 from countleak.diffix.sql.dates import column_in_sql
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.magnitude import LARGEST, SMALLEST
-from countleak.diffix.sql.render import Dialect, Hash, Value, quote, write_text
+from countleak.diffix.sql.render import Dialect, Hash, Value, Where, quote, write_text
 from countleak.diffix.sql.statement import Column, Kind, Table
 from countleak.errors import InputError, MissingExtra, TargetError
 
@@ -46,14 +46,19 @@ class PostgresDialect:
         )
 
     def matching(
-        self, table: Table, source: str, hashes: Sequence[Hash], where: str, decoys: str
+        self, table: Table, source: str, hashes: Sequence[Hash], where: Where, decoys: str
     ) -> str:
         hashed = [f"{self.hashed(table, of)} & {MASK} AS {quote(of.name)}" for of in hashes]
-        missing = f"greatest({PADDED} - (SELECT count(*) FROM m), 0)"
+        mask = f"CAST(-1 AS bigint) AS {MASK}"
+        steps = [f"m AS MATERIALIZED (SELECT *, {mask} FROM {source} WHERE {where.plain})"]
+        if where.costly is not None:
+            # OFFSET keeps the condition out of the parts: each would prepare it for itself.
+            computed = f"SELECT * FROM ({_padded('m', decoys)} OFFSET 0) AS p WHERE {where.costly}"
+            steps.append(f"c AS MATERIALIZED ({computed} OR {MASK} = 0)")
+        last = "m" if where.costly is None else "c"
         return (
-            f"(WITH m AS MATERIALIZED (SELECT * FROM {source} WHERE {where}) "
-            f"SELECT {', '.join(['*', *hashed])} FROM (SELECT *, CAST(-1 AS bigint) AS {MASK} "
-            f"FROM m UNION ALL (SELECT *, 0 FROM ({decoys} LIMIT {missing}) AS d)) AS p) AS t"
+            f"(WITH {', '.join(steps)} "
+            f"SELECT {', '.join(['*', *hashed])} FROM ({_padded(last, decoys)}) AS p) AS t"
         )
 
     def counted(self, expression: str) -> str:
@@ -69,6 +74,12 @@ class PostgresDialect:
         key = write_text(self.salt.value_key(table, of.column, of.role))
         digest = f"encode(sha256(convert_to({key} || {_canonical(of.column)}, 'UTF8')), 'hex')"
         return f"CAST(CAST('x' || substr({digest}, 1, 16) AS bit(64)) AS bigint)"
+
+
+def _padded(rows: str, decoys: str) -> str:
+    """The rows, and decoys for those that are missing."""
+    missing = f"greatest({PADDED} - (SELECT count(*) FROM {rows}), 0)"
+    return f"SELECT * FROM {rows} UNION ALL (SELECT *, 0 FROM ({decoys} LIMIT {missing}) AS d)"
 
 
 def _clean(column: Column) -> str:

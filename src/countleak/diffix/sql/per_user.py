@@ -24,7 +24,7 @@ def per_user_sources(
     columns += [column for condition in statement.inner for column in mentioned(condition)]
     columns += [each.column for each in per_user.aggregates if each.column is not None]
     rows = dialect.source(table, list(dict.fromkeys(columns)))
-    where = write_where(table, statement.inner, values)
+    where = write_where(table, statement.inner, values).text
     hashes = [of for of in hashes if of.column not in per_user.columns]
     return _grouped(per_user, hashes, dialect, f"{rows} WHERE {where}"), _decoys(
         per_user, hashes, dialect, rows

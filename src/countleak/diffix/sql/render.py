@@ -43,6 +43,21 @@ class Sql(NamedTuple):
     values: Values
 
 
+class Where(NamedTuple):
+    """What rows must meet: ``plain`` comparisons, and then what is ``costly`` to compute, if any.
+
+    A database may stop at a comparison that does not hold, but computes all of what is costly.
+    """
+
+    plain: str
+    costly: str | None
+
+    @property
+    def text(self) -> str:
+        """Both, in this order."""
+        return self.plain if self.costly is None else f"{self.plain} AND {self.costly}"
+
+
 class Hash(NamedTuple):
     """64 bits that each value of a column has in a role: as a ``value`` of it, or as a ``user``."""
 
@@ -73,9 +88,9 @@ class Dialect(Protocol):
         ...
 
     def matching(
-        self, table: Table, source: str, hashes: Sequence[Hash], where: str, decoys: str
+        self, table: Table, source: str, hashes: Sequence[Hash], where: Where, decoys: str
     ) -> str:
-        """The rows of a source where a condition holds, with ``hashes``, for FROM.
+        """The rows of a source where conditions hold, with ``hashes``, for FROM.
 
         Where the work on a row could be measured, ``decoys`` fill up what few rows there are. They
         are computed with like all others, and ``counted`` and ``weighed`` make them count for
@@ -162,28 +177,36 @@ def write_amount(aggregate: Aggregate) -> str:
     return f"CASE WHEN {name} IS NOT NULL THEN CAST({bounded} AS DECIMAL(38, 6)) END"
 
 
-def write_where(table: Table, conditions: Iterable[Condition], values: Values) -> str:
-    """The WHERE clause: the rows of all conditions, and nobody's."""
-    user = quote(table.user)
-    # Nobody's row counts for nothing.
-    parts = [f"{user} IS NOT NULL"]
-    # Comparing a column costs less than computing, so it goes first and leaves fewer rows.
-    for condition in sorted(conditions, key=_computes):
-        parts += _write_condition(condition, values)
-    return f"({' AND '.join(dict.fromkeys(parts))}) OR {user} IS NULL"
+def write_where(table: Table, conditions: Iterable[Condition], values: Values) -> Where:
+    """The WHERE clause: the rows of all conditions, and nobody's.
 
-
-def _write_condition(condition: Condition, values: Values) -> list[str]:
-    """A condition in SQL, in parts for AND, that is never NULL."""
-    if isinstance(condition, Null):
-        return [f"{quote(condition.column.name)} IS {'NOT ' if condition.negated else ''}NULL"]
-    # greatest() skips NULL, so it must not get as far as a function.
-    known = [f"{quote(column.name)} IS NOT NULL" for column in mentioned(condition)]
-    return [*known, _compare(condition, values)]
+    Whoever measures time could tell how far a row came before a condition left it out. So nobody's
+    row passes every condition, and what computes is computed of every row that gets there.
+    """
+    nobody = f"{quote(table.user)} IS NULL"
+    plain: list[str] = []
+    costly: list[str] = []
+    known: list[str] = []
+    for condition in conditions:
+        if _is_costly(condition):
+            costly.append(_compare(condition, values))
+            # greatest() skips NULL, so a column of a function must not be.
+            known += [f"{quote(column.name)} IS NOT NULL" for column in mentioned(condition)]
+        else:
+            plain.append(f"({_compare(condition, values)} OR {nobody})")
+    if not costly:
+        return Where(" AND ".join(plain) or "TRUE", None)
+    if len(costly) > 1:
+        # AND would stop at the first that does not hold; bits are all computed.
+        costly = [f"({' & '.join(f'CAST({each} AS INTEGER)' for each in costly)}) = 1"]
+    computed = " AND ".join([*costly, *dict.fromkeys(known)])
+    return Where(" AND ".join(plain) or "TRUE", f"({computed} OR {nobody})")
 
 
 def _compare(condition: Condition, values: Values) -> str:
     match condition:
+        case Null():
+            return f"{quote(condition.column.name)} IS {'NOT ' if condition.negated else ''}NULL"
         case Equal():
             return f"{write(condition.left, values)} = {write(condition.right, values)}"
         case Differs():
@@ -204,5 +227,8 @@ def _compare(condition: Condition, values: Values) -> str:
     raise AssertionError(condition)
 
 
-def _computes(condition: Condition) -> bool:
-    return any(isinstance(expression, Call) for expression in expressions_of(condition))
+def _is_costly(condition: Condition) -> bool:
+    """Whether it takes a row more than a comparison."""
+    return isinstance(condition, Among | Like) or any(
+        isinstance(expression, Call) for expression in expressions_of(condition)
+    )
