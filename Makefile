@@ -1,6 +1,7 @@
 # make demo       set up and run the main job
 # make test       set up and run lint, types, import contracts and tests
 # make test-all   the same with the slow tests
+# make docs       set up and build the documentation in site/
 # make clean      remove what the above made
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 IN_PARALLEL := -n 2 --dist loadfile
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all lint docs clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/countleak demo
@@ -27,6 +28,9 @@ lint: $(VENV)/test-ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -34,9 +38,13 @@ $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e ".[live,report,server]"
 	touch $@
 
+$(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[docs]"
+	touch $@
+
 $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e ".[dev]"
-	touch $@ $(VENV)/demo-ready
+	touch $@ $(VENV)/demo-ready $(VENV)/docs-ready
 
 clean:
-	rm -rf $(VENV) adapters/.envs demo runs dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) adapters/.envs demo runs dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -10,7 +10,8 @@ from countleak.lab.reproduction import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 MOST_IN_A_PART = 12
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
 
 
 def verbs(group, prefix=""):
@@ -95,6 +96,10 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-def test_the_readme_links_every_page():
-    readme = (ROOT / "README.md").read_text()
-    assert all(f"docs/{page.name}" in readme for page in PAGES)
+def test_the_start_page_links_every_other_and_the_readme_links_it():
+    start = DOCS / "index.md"
+    linked = {
+        (DOCS / target).resolve() for target in re.findall(r"\]\(([^)#:]+)", start.read_text())
+    }
+    assert set(PAGES) - {start} <= linked
+    assert "(docs/index.md)" in (ROOT / "README.md").read_text()
