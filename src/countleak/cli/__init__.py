@@ -62,6 +62,10 @@ VERBS = {
         "countleak.cli.budget",
         "Say what so many answers give away, next to guessing, and what would have kept it.",
     ),
+    "tables": (
+        "countleak.cli.tables",
+        "Solve published tables together: which small groups and hidden counts they pin, and why.",
+    ),
     "serve": (
         "countleak.cli.serve",
         "Serve Diffix over a database to psql, drivers and HTTP clients.",

@@ -1,0 +1,239 @@
+"""What published tables give away, each with the published numbers that give it away."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+from math import isfinite, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countleak.attack.ledger import Ledger, Limits
+from countleak.attack.ledger.bounds import Bounder, Interval
+from countleak.attack.ledger.proofs import Proof, prove_at_most, prove_equal
+from countleak.attack.ledger.propagation import components
+from countleak.audit.releases.axes import Axis
+from countleak.audit.releases.model import Model, Number
+
+# Of more groups than this, only the finest are looked at, not what they add up to.
+MOST_GROUPS = 200_000
+EXACT = "its counts are exact"
+SAME_PEOPLE = "the tables cover the same people"
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """People to be told apart: the ``cell`` in words, and the ``cells`` that it adds up.
+
+    ``stated`` is what was published of a group that was not shown; None: nothing was.
+    """
+
+    cell: Mapping[str, str]
+    cells: NDArray[np.int64]
+    stated: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Term:
+    """A published number in a proof, so many ``times``; ``low`` and ``high`` where it is a range."""
+
+    number: Number
+    times: Fraction
+    low: float
+    high: float
+
+    @property
+    def shown(self) -> str:
+        """The number as it stands in an equation, without its sign."""
+        times = abs(self.times)
+        many = "" if times == 1 else f"{times} x "
+        if self.low == self.high:
+            return f"{many}{self.number}"
+        most = f"{self.high:g}" if isfinite(self.high) else "more"
+        return f"{many}{self.number} [{self.low:g} to {most}]"
+
+    def record(self) -> dict[str, Any]:
+        """The term as plain fields."""
+        return {
+            "table": self.number.table,
+            "cell": dict(self.number.cell),
+            "value": self.number.value,
+            "sign": 1 if self.times > 0 else -1,
+            "times": str(abs(self.times)),
+            "between": [self.low, self.high if isfinite(self.high) else None],
+        }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A group whose count is known, and the published numbers that prove it.
+
+    ``at_most`` and ``at_least`` are the sides of the proof; they are the same where the numbers
+    add up to just the group.
+    """
+
+    cell: Mapping[str, str]
+    low: int
+    high: int
+    at_most: tuple[Term, ...]
+    at_least: tuple[Term, ...]
+    rests_on: str
+
+    @property
+    def name(self) -> str:
+        """The group in words."""
+        return ", ".join(self.cell.values())
+
+    @property
+    def equation(self) -> str:
+        """The proof as a line that can be checked by hand."""
+        if self.at_most == self.at_least:
+            return f"{self.name} = {_summed(self.at_most)} = {self.low}"
+        sides = []
+        if self.at_most:
+            sides.append(f"{self.name} <= {_summed(self.at_most)}, so at most {self.high}")
+        if self.at_least:
+            sides.append(f"{self.name} >= {_summed(self.at_least)}, so at least {self.low}")
+        return "; ".join(sides)
+
+    def record(self) -> dict[str, Any]:
+        """The finding as plain fields."""
+        same = self.at_most == self.at_least
+        return {
+            "cell": dict(self.cell),
+            "low": self.low,
+            "high": self.high,
+            "terms": [term.record() for term in self.at_most],
+            "terms_at_least": None if same else [term.record() for term in self.at_least],
+            "equation": self.equation,
+            "rests_on": self.rests_on,
+        }
+
+
+def groups_of(model: Model, largest: int) -> Iterator[Group]:
+    """Every group that was published but not shown, and then every other that tables imply.
+
+    Those are the finest, and what they add up to over any of the axes, unless it was published.
+    """
+    told = set()
+    for row, number in enumerate(model.numbers):
+        cells = model.ledger.members(row)
+        told.add(cells.tobytes())
+        if number.value is None:
+            ends = (float(model.ledger.low[row]), float(model.ledger.high[row]))
+            yield Group(number.cell, cells, ends)
+    sizes = [len(axis.groups) for axis in model.axes]
+    with_margins = prod(size + 1 for size in sizes) <= MOST_GROUPS
+    for some in _crossings(model.axes, with_margins):
+        for places in product(*(range(len(axis.groups)) for axis in some)):
+            named = {axis.name: at for axis, at in zip(some, places, strict=True)}
+            cells = model.cells_of({name: (at,) for name, at in named.items()})
+            if cells.tobytes() not in told:
+                told.add(cells.tobytes())
+                yield Group(model.named(named), cells)
+
+
+def _crossings(axes: Sequence[Axis], with_margins: bool) -> Iterator[tuple[Axis, ...]]:
+    """The axes that a group can be given by: all of them first."""
+    least = 1 if with_margins else len(axes)
+    for size in range(len(axes), least - 1, -1):
+        yield from combinations(axes, size)
+
+
+def interval_of(bounder: Bounder, group: Group, small: int) -> Interval | None:
+    """What the group's count can be; None where it is no secret, being large or already known."""
+    if group.stated is None and bounder.may_exceed(group.cells, small):
+        return None
+    return bounder.interval(group.cells)
+
+
+def tells(group: Group, interval: Interval, small: int) -> bool:
+    """Whether an interval gives a group away: what was hidden is known, or few are pinned."""
+    if not isfinite(interval.high):
+        return False
+    width = interval.high - interval.low
+    if group.stated is not None:
+        narrower = width < group.stated[1] - group.stated[0]
+        return narrower and (width == 0 or (width == 1 and interval.low > 0))
+    return 0 < interval.low and interval.high <= small and width <= 1
+
+
+class Prover:
+    """Proofs from published numbers alone, checked in exact arithmetic."""
+
+    def __init__(self, model: Model, inferred: Mapping[str, tuple[str, ...]]):
+        """``inferred`` says of each table what of its rules was read off it."""
+        self._model = model
+        self._inferred = inferred
+
+    @cached_property
+    def _parts(self) -> tuple[list[tuple[NDArray[np.int64], Ledger]], NDArray[np.int64]]:
+        """The rows that hang together, as published, and the part that each cell is in."""
+        ledger = self._model.ledger
+        part_of, parts = np.full(ledger.cells, -1), []
+        for rows, cells in components(ledger, Limits.none(ledger.cells)):
+            part_of[cells] = len(parts)
+            parts.append((rows, ledger.part(rows, np.arange(ledger.cells))))
+        return parts, part_of
+
+    def prove(self, group: Group, interval: Interval) -> Finding | None:
+        """The finding, if its proof can be given."""
+        parts, part_of = self._parts
+        within = set(part_of[group.cells].tolist())
+        if len(within) != 1 or within == {-1}:
+            return None
+        rows, ledger = parts[within.pop()]
+        low, high = interval.low, int(interval.high)
+        if low == high and (both := prove_equal(ledger, group.cells)) is not None:
+            terms = self._terms(both, rows, 1)
+            return self._finding(group, low, high, terms, terms)
+        most = prove_at_most(ledger, group.cells, 1, high)
+        least = prove_at_most(ledger, group.cells, -1, -low) if low else Proof(())
+        if most is None or least is None:
+            return None
+        return self._finding(
+            group, low, high, self._terms(most, rows, 1), self._terms(least, rows, -1)
+        )
+
+    def _finding(
+        self, group: Group, low: int, high: int, most: tuple[Term, ...], least: tuple[Term, ...]
+    ) -> Finding:
+        tables = dict.fromkeys(term.number.table for term in (*most, *least))
+        rests_on = rests_on_in_words({table: self._inferred[table] for table in tables})
+        return Finding(dict(group.cell), low, high, most, least, rests_on)
+
+    def _terms(self, proof: Proof, rows: NDArray[np.int64], sign: int) -> tuple[Term, ...]:
+        return terms_of(self._model, proof, rows, sign)
+
+
+def terms_of(
+    model: Model, proof: Proof, rows: NDArray[np.int64], sign: int = 1
+) -> tuple[Term, ...]:
+    """The published numbers of a proof about ``rows``, those that are added first."""
+    ledger, terms = model.ledger, []
+    for at, times in proof.terms:
+        row = int(rows[at])
+        ends = float(ledger.low[row]), float(ledger.high[row])
+        terms.append(Term(model.numbers[row], sign * times, *ends))
+    return tuple(sorted(terms, key=lambda term: term.times < 0))
+
+
+def rests_on_in_words(inferred: Mapping[str, tuple[str, ...]]) -> str:
+    """What a finding rests on, by what was inferred of each of its tables."""
+    beyond = [f"{table}: {what}" for table, read in inferred.items() for what in read]
+    if not beyond:
+        return "the rules stated" + (f", and that {SAME_PEOPLE}" if len(inferred) > 1 else "")
+    if all(set(read) <= {EXACT} for read in inferred.values()):
+        return "implied, if the tables are exact and cover the same people"
+    return f"implied, if {'; '.join(beyond)}; and {SAME_PEOPLE}"
+
+
+def _summed(terms: Sequence[Term]) -> str:
+    text = ""
+    for at, term in enumerate(terms):
+        sign = ("" if at == 0 else " + ") if term.times > 0 else ("-" if at == 0 else " - ")
+        text += f"{sign}{term.shown}"
+    return text
