@@ -5,7 +5,7 @@ from the vertex where it was. Vertices that are whole are counts that everybody 
 a bound which one of them reaches is exact; the others are settled by branch and cut.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil, inf
 from time import monotonic
@@ -25,7 +25,8 @@ EDGE = 1e-6
 # Of so many vertices each is kept as a count that everybody could have.
 WITNESSES = 200
 MEANS = ("propagation", "linear programs", "integer programs")
-OPTIONS: dict[str, object] = {"threads": 1, "presolve": "off", "solver": "simplex", "simplex_strategy": 4}
+# Primal: the vertex stays feasible when the cost changes.
+SIMPLEX = {"threads": 1, "presolve": "off", "solver": "simplex", "simplex_strategy": 4}
 
 
 @dataclass(frozen=True)
@@ -203,11 +204,11 @@ class _Component:
 
     def _program(self) -> highspy.Highs:
         if self._model is None:
-            self._model = self._built(np.zeros(self.ledger.cells), 0, OPTIONS)
+            self._model = self._built(np.zeros(self.ledger.cells), 0, SIMPLEX)
         return self._model
 
     def _built(
-        self, cost: NDArray[np.float64], whole: int, options: dict[str, object]
+        self, cost: NDArray[np.float64], whole: int, options: Mapping[str, object]
     ) -> highspy.Highs:
         return build_model(
             csc_array(self.ledger.A),

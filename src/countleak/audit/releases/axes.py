@@ -8,6 +8,7 @@ by the common refinement of all bands.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from countleak.errors import InputError
 
@@ -120,7 +121,7 @@ def _refined(bands: Mapping[str, Band]) -> tuple[tuple[str, ...], dict[str, tupl
     starts = {band.low for band in bands.values()}
     starts |= {band.high + 1 for band in bands.values() if band.high is not None}
     ordered = sorted(starts)
-    pieces = [Band(a, b - 1) for a, b in zip(ordered, ordered[1:], strict=False)]
+    pieces = [Band(a, b - 1) for a, b in pairwise(ordered)]
     pieces.append(Band(ordered[-1], None))
     covered = [piece for piece in pieces if any(piece in band for band in bands.values())]
     # "<5" is written as it was published, unless somebody published a band from 0.

@@ -38,7 +38,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Term:
-    """A published number in a proof, so many ``times``; ``low`` and ``high`` where it is a range."""
+    """A published number in a proof, so many ``times``; from ``low`` to ``high`` if a range."""
 
     number: Number
     times: Fraction
@@ -158,7 +158,7 @@ def tells(group: Group, interval: Interval, small: int) -> bool:
     if group.stated is not None:
         narrower = width < group.stated[1] - group.stated[0]
         return narrower and (width == 0 or (width == 1 and interval.low > 0))
-    return 0 < interval.low and interval.high <= small and width <= 1
+    return interval.low > 0 and interval.high <= small and width <= 1
 
 
 class Prover:
@@ -173,7 +173,8 @@ class Prover:
     def _parts(self) -> tuple[list[tuple[NDArray[np.int64], Ledger]], NDArray[np.int64]]:
         """The rows that hang together, as published, and the part that each cell is in."""
         ledger = self._model.ledger
-        part_of, parts = np.full(ledger.cells, -1), []
+        part_of = np.full(ledger.cells, -1)
+        parts: list[tuple[NDArray[np.int64], Ledger]] = []
         for rows, cells in components(ledger, Limits.none(ledger.cells)):
             part_of[cells] = len(parts)
             parts.append((rows, ledger.part(rows, np.arange(ledger.cells))))

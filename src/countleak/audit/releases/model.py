@@ -1,8 +1,7 @@
 """Published tables as one system of equations over the finest groups that they tell apart."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from dataclasses import dataclass
 from math import ceil, floor, inf, prod
 
 import numpy as np

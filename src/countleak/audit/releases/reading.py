@@ -12,8 +12,9 @@ from countleak.files import Name
 
 # What stands in the place of a count that is not shown.
 MARKERS = frozenset(
-    ["", "*", "**", "c", "x", "s", "z", "..", "...", ":", "-", ".", "[c]", "[x]", "n/a", "na", "nan"]
-    + ["suppressed", "redacted", "confidential", "null", "none"]
+    "|*|**|c|x|s|z|..|...|:|-|.|[c]|[x]|n/a|na|nan|null|none|suppressed|redacted|confidential".split(
+        "|"
+    )
 )
 _FEWER = re.compile(r"(?:<|<=|≤|under|fewer than|less than)\s*(\d{1,9})", re.IGNORECASE)
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d+(?:\.0+)?")
@@ -66,7 +67,9 @@ def _rows(path: Name) -> tuple[list[str], list[tuple[int, list[str]]]]:
         case ".parquet":
             columns = read_parquet(path)
             values = zip(*(column.tolist() for column in columns.values()), strict=True)
-            return list(columns), [(at, [_text(v) for v in row]) for at, row in enumerate(values, 1)]
+            return list(columns), [
+                (at, [_text(v) for v in row]) for at, row in enumerate(values, 1)
+            ]
         case ".xlsx":
             return _sheet(path)
     return read_table(path)
