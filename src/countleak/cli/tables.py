@@ -76,9 +76,9 @@ def read_in_words(described: Described) -> list[str]:
         release = stated.release
         hidden = sum(number.value is None for number in release.numbers)
         rules = " and ".join(stated.inferred or stated.rules.words)
+        how = "read as: " if stated.inferred else ""
         lines.append(
             f"{release.name}: {len(release.numbers)} numbers ({hidden} not shown) by "
-            f"{', '.join(release.dimensions) or 'nothing'}; {'read as: ' if stated.inferred else ''}"
-            f"{rules}."
+            f"{', '.join(release.dimensions) or 'nothing'}; {how}{rules}."
         )
     return lines

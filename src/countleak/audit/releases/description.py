@@ -144,10 +144,10 @@ def _trees(path: Name, record: Any) -> dict[str, tuple[Mapping[str, tuple[str, .
     """The code lists by dimension: one table, or several in an array, each label with its parts."""
     if not isinstance(record, dict):
         raise InputError(f"{path}: hierarchy is no table; write [hierarchy.region]")
-    found = {}
+    found: dict[str, tuple[Mapping[str, tuple[str, ...]], ...]] = {}
     for name, trees in record.items():
         several = trees if isinstance(trees, list) else [trees]
-        read = []
+        read: list[Mapping[str, tuple[str, ...]]] = []
         for tree in several:
             lists = isinstance(tree, dict) and all(isinstance(v, list) for v in tree.values())
             if not lists:

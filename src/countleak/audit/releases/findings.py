@@ -203,7 +203,9 @@ class Prover:
         self, group: Group, low: int, high: int, most: tuple[Term, ...], least: tuple[Term, ...]
     ) -> Finding:
         tables = dict.fromkeys(term.number.table for term in (*most, *least))
-        rests_on = rests_on_in_words({table: self._inferred[table] for table in tables})
+        rests_on = rests_on_in_words(
+            {table: self._inferred[table] for table in tables}, several=len(self._inferred) > 1
+        )
         return Finding(dict(group.cell), low, high, most, least, rests_on)
 
     def _terms(self, proof: Proof, rows: NDArray[np.int64], sign: int) -> tuple[Term, ...]:
@@ -222,11 +224,11 @@ def terms_of(
     return tuple(sorted(terms, key=lambda term: term.times < 0))
 
 
-def rests_on_in_words(inferred: Mapping[str, tuple[str, ...]]) -> str:
-    """What a finding rests on, by what was inferred of each of its tables."""
+def rests_on_in_words(inferred: Mapping[str, tuple[str, ...]], several: bool) -> str:
+    """What a finding rests on, by what was inferred of its tables, and if there are others."""
     beyond = [f"{table}: {what}" for table, read in inferred.items() for what in read]
     if not beyond:
-        return "the rules stated" + (f", and that {SAME_PEOPLE}" if len(inferred) > 1 else "")
+        return "the rules stated" + (f", and that {SAME_PEOPLE}" if several else "")
     if all(set(read) <= {EXACT} for read in inferred.values()):
         return "implied, if the tables are exact and cover the same people"
     return f"implied, if {'; '.join(beyond)}; and {SAME_PEOPLE}"

@@ -7,15 +7,13 @@ from pathlib import Path
 
 from countleak.attack.noise import Range
 from countleak.audit.tables import read_parquet, read_table
-from countleak.errors import InputError
+from countleak.errors import InputError, MissingExtra
 from countleak.files import Name
 
 # What stands in the place of a count that is not shown.
-MARKERS = frozenset(
-    "|*|**|c|x|s|z|..|...|:|-|.|[c]|[x]|n/a|na|nan|null|none|suppressed|redacted|confidential".split(
-        "|"
-    )
-)
+_SYMBOLS = ("", "*", "**", "..", "...", ":", "-", ".", "[c]", "[x]", "c", "x", "s", "z")
+_WORDS = ("n/a", "na", "nan", "null", "none", "suppressed", "redacted", "confidential")
+MARKERS = frozenset((*_SYMBOLS, *_WORDS))
 _FEWER = re.compile(r"(?:<|<=|≤|under|fewer than|less than)\s*(\d{1,9})", re.IGNORECASE)
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d+(?:\.0+)?")
 MOST_NUMBERS = 2_000_000
@@ -67,9 +65,8 @@ def _rows(path: Name) -> tuple[list[str], list[tuple[int, list[str]]]]:
         case ".parquet":
             columns = read_parquet(path)
             values = zip(*(column.tolist() for column in columns.values()), strict=True)
-            return list(columns), [
-                (at, [_text(v) for v in row]) for at, row in enumerate(values, 1)
-            ]
+            texts = [[_text(value) for value in row] for row in values]
+            return list(columns), list(enumerate(texts, 1))
         case ".xlsx":
             return _sheet(path)
     return read_table(path)
@@ -80,8 +77,6 @@ def _sheet(path: Name) -> tuple[list[str], list[tuple[int, list[str]]]]:
     try:
         import openpyxl
     except ImportError:
-        from countleak.errors import MissingExtra
-
         raise MissingExtra("an XLSX file", "tables") from None
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
