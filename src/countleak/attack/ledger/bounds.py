@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from countleak.attack.ledger import Ledger, Limits
+from countleak.attack.ledger.differencing import differenced
 from countleak.attack.ledger.propagation import components, propagate
 from countleak.attack.solvers.highs import build_model
 from countleak.errors import SolverError
@@ -59,6 +60,7 @@ class Bounder:
     """
 
     def __init__(self, ledger: Ledger, time_limit: float = 60.0):
+        ledger = differenced(ledger).ledger
         limits = propagate(ledger, Limits.none(ledger.cells))
         if limits is None:
             raise Contradiction(np.arange(ledger.A.shape[0]))

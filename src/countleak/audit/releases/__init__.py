@@ -8,16 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from countleak.attack.ledger.bounds import Bounder, Contradiction, Interval
-from countleak.attack.ledger.proofs import prove_contradiction
+from countleak.attack.ledger.proofs import Prover
 from countleak.audit.releases.findings import (
     SAME_PEOPLE,
     Finding,
     Group,
-    Prover,
     Term,
+    Witness,
     groups_of,
     interval_of,
     tells,
@@ -110,17 +108,16 @@ def audit_tables(
         bounder = Bounder(model.ledger, time_limit)
         groups, intervals = _intervals(model, bounder, small, progress)
     except Contradiction:
-        proof = prove_contradiction(model.ledger)
-        every = np.arange(len(model.numbers))
-        terms = () if proof is None else terms_of(model, proof, every)
+        proof = Prover(model.ledger).contradiction()
+        terms = () if proof is None else terms_of(model, proof)
         return TablesAudit(model, (), (), (), 0, inferred, {}, terms, True)
-    prover = Prover(model, {each.release.name: each.inferred for each in stated})
+    witness = Witness(model, {each.release.name: each.inferred for each in stated})
     findings: list[Finding] = []
     unproven, told = 0, _Told()
     for group, interval in zip(groups, intervals, strict=True):
         if not tells(group, interval, small) or told.already(group, interval):
             continue
-        finding = prover.prove(group, interval)
+        finding = witness.finding(group, interval)
         if finding is None:
             unproven += 1
         else:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import combinations, product
 from math import isfinite, prod
 from typing import Any
@@ -11,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.ledger import Ledger, Limits
 from countleak.attack.ledger.bounds import Bounder, Interval
-from countleak.attack.ledger.proofs import Proof, prove_at_most, prove_equal
-from countleak.attack.ledger.propagation import components
+from countleak.attack.ledger.proofs import Proof, Prover
 from countleak.audit.releases.axes import Axis
 from countleak.audit.releases.model import Model, Number
 
@@ -161,64 +158,40 @@ def tells(group: Group, interval: Interval, small: int) -> bool:
     return interval.low > 0 and interval.high <= small and width <= 1
 
 
-class Prover:
-    """Proofs from published numbers alone, checked in exact arithmetic."""
+class Witness:
+    """Findings in words, each with its proof from published numbers."""
 
     def __init__(self, model: Model, inferred: Mapping[str, tuple[str, ...]]):
         """``inferred`` says of each table what of its rules was read off it."""
         self._model = model
         self._inferred = inferred
+        self._prover = Prover(model.ledger)
 
-    @cached_property
-    def _parts(self) -> tuple[list[tuple[NDArray[np.int64], Ledger]], NDArray[np.int64]]:
-        """The rows that hang together, as published, and the part that each cell is in."""
-        ledger = self._model.ledger
-        part_of = np.full(ledger.cells, -1)
-        parts: list[tuple[NDArray[np.int64], Ledger]] = []
-        for rows, cells in components(ledger, Limits.none(ledger.cells)):
-            part_of[cells] = len(parts)
-            parts.append((rows, ledger.part(rows, np.arange(ledger.cells))))
-        return parts, part_of
-
-    def prove(self, group: Group, interval: Interval) -> Finding | None:
+    def finding(self, group: Group, interval: Interval) -> Finding | None:
         """The finding, if its proof can be given."""
-        parts, part_of = self._parts
-        within = set(part_of[group.cells].tolist())
-        if len(within) != 1 or within == {-1}:
+        proofs = self._prover.prove(group.cells, interval.low, int(interval.high))
+        if proofs is None:
             return None
-        rows, ledger = parts[within.pop()]
-        low, high = interval.low, int(interval.high)
-        if low == high and (both := prove_equal(ledger, group.cells)) is not None:
-            terms = self._terms(both, rows, 1)
-            return self._finding(group, low, high, terms, terms)
-        most = prove_at_most(ledger, group.cells, 1, high)
-        least = prove_at_most(ledger, group.cells, -1, -low) if low else Proof(())
-        if most is None or least is None:
-            return None
-        return self._finding(
-            group, low, high, self._terms(most, rows, 1), self._terms(least, rows, -1)
-        )
+        most = terms_of(self._model, proofs.at_most)
+        if proofs.at_least == proofs.at_most:
+            return self._finding(group, interval, most, most)
+        return self._finding(group, interval, most, terms_of(self._model, proofs.at_least, -1))
 
     def _finding(
-        self, group: Group, low: int, high: int, most: tuple[Term, ...], least: tuple[Term, ...]
+        self, group: Group, interval: Interval, most: tuple[Term, ...], least: tuple[Term, ...]
     ) -> Finding:
         tables = dict.fromkeys(term.number.table for term in (*most, *least))
         rests_on = rests_on_in_words(
             {table: self._inferred[table] for table in tables}, several=len(self._inferred) > 1
         )
+        low, high = interval.low, int(interval.high)
         return Finding(dict(group.cell), low, high, most, least, rests_on)
 
-    def _terms(self, proof: Proof, rows: NDArray[np.int64], sign: int) -> tuple[Term, ...]:
-        return terms_of(self._model, proof, rows, sign)
 
-
-def terms_of(
-    model: Model, proof: Proof, rows: NDArray[np.int64], sign: int = 1
-) -> tuple[Term, ...]:
-    """The published numbers of a proof about ``rows``, those that are added first."""
+def terms_of(model: Model, proof: Proof, sign: int = 1) -> tuple[Term, ...]:
+    """The published numbers of a proof, those that are added first."""
     ledger, terms = model.ledger, []
-    for at, times in proof.terms:
-        row = int(rows[at])
+    for row, times in proof.terms:
         ends = float(ledger.low[row]), float(ledger.high[row])
         terms.append(Term(model.numbers[row], sign * times, *ends))
     return tuple(sorted(terms, key=lambda term: term.times < 0))
