@@ -45,11 +45,7 @@ class Interval:
 
 
 class Contradiction(Exception):
-    """No counts at all solve (L); ``rows`` of it already have no solution."""
-
-    def __init__(self, rows: NDArray[np.int64]):
-        super().__init__("no counts fit what was published")
-        self.rows = rows
+    """No counts at all solve (L)."""
 
 
 class Bounder:
@@ -63,7 +59,7 @@ class Bounder:
         ledger = differenced(ledger).ledger
         limits = propagate(ledger, Limits.none(ledger.cells))
         if limits is None:
-            raise Contradiction(np.arange(ledger.A.shape[0]))
+            raise Contradiction
         self.limits = limits
         self.settled_by = dict.fromkeys(MEANS, 0)
         self._clock = _Clock(monotonic() + time_limit)
@@ -73,7 +69,7 @@ class Bounder:
         for rows, cells in components(ledger, limits):
             self._component[cells], self._place[cells] = len(self._parts), np.arange(cells.size)
             around = Limits(limits.low[cells], limits.high[cells])
-            part = _Component(_beside(ledger, limits, rows, cells), around, rows)
+            part = _Component(_beside(ledger, limits, rows, cells), around)
             part.check(self._clock)
             self._parts.append(part)
 
@@ -131,7 +127,6 @@ class _Component:
 
     ledger: Ledger
     limits: Limits
-    rows: NDArray[np.int64]
     witnesses: list[NDArray[np.float64]] = field(default_factory=list)
     branched: bool = False
     _model: highspy.Highs | None = None
@@ -184,7 +179,7 @@ class _Component:
             case highspy.HighsModelStatus.kUnbounded:
                 return -inf
             case highspy.HighsModelStatus.kInfeasible:
-                raise Contradiction(self.rows)
+                raise Contradiction
         raise SolverError(f"HiGHS stopped without an optimum ({status.name})")
 
     def _whole(
@@ -197,7 +192,7 @@ class _Component:
         model.run()
         status, info = model.getModelStatus(), model.getInfo()
         if status == highspy.HighsModelStatus.kInfeasible:
-            raise Contradiction(self.rows)
+            raise Contradiction
         if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
             self._keep(np.array(model.getSolution().col_value))
         if status == highspy.HighsModelStatus.kOptimal:

@@ -9,7 +9,7 @@ y proves both. The program finds a short y in floating point; it counts only if 
 arithmetic, which is what ``Proof.verify`` recomputes from the published numbers alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
-from countleak.attack.ledger import Ledger, Limits
+from countleak.attack.ledger import Ledger
 from countleak.attack.ledger.differencing import differenced
-from countleak.attack.ledger.propagation import components
 from countleak.attack.solvers.highs import build_model
 
 # Multipliers are ratios of numbers no larger than this.
@@ -79,62 +78,61 @@ class Proofs:
     at_least: Proof
 
 
+Prove = Callable[[Ledger, NDArray[np.int64]], Proof | None]
+
+
 class Prover:
     """Proofs from the published rows, found in their differences and checked in the rows."""
 
     def __init__(self, ledger: Ledger):
         self._ledger = ledger
         self._small = differenced(ledger)
-        self._part_of = np.full(ledger.cells, -1)
-        self._rows: list[NDArray[np.int64]] = []
-        limits = Limits.none(ledger.cells)
-        for rows, cells in components(self._small.ledger, limits):
-            self._part_of[cells] = len(self._rows)
-            self._rows.append(rows)
+        self._by_cell = csr_array(self._small.ledger.A.T)
 
     def prove(self, cells: NDArray[np.int64], low: int, high: int) -> Proofs | None:
         """Why the cells add up to ``low`` to ``high``; None where no multipliers show it."""
-        parts = np.unique(self._part_of[cells])
-        if parts[0] < 0:
-            return None
-        rows = np.concatenate([self._rows[part] for part in parts.tolist()])
-        if low == high and (both := self._shown(rows, cells, prove_equal)) is not None:
-            return Proofs(both, both)
-        most = self._shown(rows, cells, partial(prove_at_most, sign=1, v=high))
-        if most is None:
-            return None
-        if low <= 0:
-            return Proofs(most, Proof(()))
-        least = self._shown(rows, cells, partial(prove_at_most, sign=-1, v=-low))
-        return None if least is None else Proofs(most, least)
+        most: Proof | None = None
+        least = Proof(()) if low <= 0 else None
+        for rows in self._around(cells):
+            if low == high and (both := self._shown(rows, cells, prove_equal)) is not None:
+                return Proofs(both, both)
+            most = most or self._shown(rows, cells, partial(prove_at_most, sign=1, v=high))
+            least = least or self._shown(rows, cells, partial(prove_at_most, sign=-1, v=-low))
+            if most is not None and least is not None:
+                return Proofs(most, least)
+        return None
 
     def contradiction(self) -> Proof | None:
         """Why no counts fit at all; None where no multipliers show it."""
         every = np.arange(self._small.ledger.A.shape[0])
-        nobody = np.zeros(0, np.int64)
-        return self._shown(every, nobody, lambda ledger, _: prove_contradiction(ledger))
+        return self._shown(every, np.zeros(0, np.int64), lambda some, _: prove_contradiction(some))
+
+    def _around(self, cells: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        """The rows around the cells, and then with further and further ones."""
+        rows, seen = np.zeros(0, np.int64), cells
+        while True:
+            reached = np.unique(self._by_cell[seen].indices).astype(np.int64)
+            if reached.size == rows.size:
+                return
+            yield (rows := reached)
+            seen = np.unique(self._small.ledger.A[rows].indices)
 
     def _shown(
-        self,
-        rows: NDArray[np.int64],
-        cells: NDArray[np.int64],
-        prove: Callable[[Ledger, NDArray[np.int64]], Proof | None],
+        self, rows: NDArray[np.int64], cells: NDArray[np.int64], prove: Prove
     ) -> Proof | None:
         """A proof in published rows: those that make up the differences of a first one."""
-        some, place = _around(self._small.ledger, rows, cells)
-        first = prove(some, place)
+        first = prove(*_part(self._small.ledger, rows, cells))
         if first is None:
             return None
         used = rows[[row for row, _ in first.terms]] if first.terms else rows[:0]
         published = np.unique(self._small.origin[used].indices).astype(np.int64)
-        some, place = _around(self._ledger, published, cells)
-        short = prove(some, place)
+        short = prove(*_part(self._ledger, published, cells))
         if short is None:
             return None
         return Proof(tuple((int(published[row]), times) for row, times in short.terms))
 
 
-def _around(
+def _part(
     ledger: Ledger, rows: NDArray[np.int64], cells: NDArray[np.int64]
 ) -> tuple[Ledger, NDArray[np.int64]]:
     """(L) of some rows, with the cells that are in any of them, and where ``cells`` are then."""
