@@ -29,6 +29,7 @@ PAGES = (
     "docs/protocol.md",
     "docs/report.md",
     "docs/secrets.md",
+    "docs/tables.md",
 )
 # Pages that start a server.
 SERVED = (pytest.param("docs/live.md", marks=SLOW), "docs/server.md", "docs/lab.md")

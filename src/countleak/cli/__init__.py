@@ -70,6 +70,10 @@ VERBS = {
         "countleak.cli.budget",
         "Say what so many answers give away, next to guessing, and what would have kept it.",
     ),
+    "tables": (
+        "countleak.cli.tables",
+        "Solve published tables together: which small groups and hidden counts they pin, and why.",
+    ),
     "serve": (
         "countleak.cli.serve",
         "Serve Diffix over a database to psql, drivers and HTTP clients.",
@@ -81,7 +85,7 @@ VERBS = {
 }
 # What they are for; `test_docs` holds every verb to be listed once.
 LISTED = {
-    "Audit": ("demo", "audit"),
+    "Audit": ("demo", "audit", "tables", "report", "compare"),
     "Step by step": ("probe", "plan", "ask", "diagnose", "solve", "score"),
     "Know the limits": ("budget",),
     "Serve": ("serve",),

@@ -1,0 +1,175 @@
+"""Everything published about the same people, solved at once: what its numbers pin together.
+
+Each table may be safe on its own. The finest groups that all of them tell apart are the unknowns of
+one system; whoever holds the tables can bound every count in it, and so can their publisher.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from countleak.attack.ledger.bounds import Bounder, Contradiction, Interval
+from countleak.attack.ledger.proofs import Prover
+from countleak.audit.releases.findings import (
+    SAME_PEOPLE,
+    Finding,
+    Group,
+    Term,
+    Witness,
+    groups_of,
+    interval_of,
+    tells,
+    terms_of,
+)
+from countleak.audit.releases.model import Model, Stated, Trees, model_of
+from countleak.progress import Progress, silent
+
+SMALL = 2
+
+
+@dataclass(frozen=True, eq=False)
+class TablesAudit:
+    """What some releases give away together.
+
+    ``intervals`` are those of all groups that were not published openly and may be small;
+    ``unproven`` counts what integer programs pin without a proof that can be printed.
+    ``contradiction`` are numbers that cannot all be true; nothing else is said then.
+    """
+
+    model: Model
+    groups: tuple[Group, ...]
+    intervals: tuple[Interval, ...]
+    findings: tuple[Finding, ...]
+    unproven: int
+    inferred: tuple[str, ...]
+    settled_by: dict[str, int]
+    contradiction: tuple[Term, ...] = ()
+    contradicts: bool = False
+
+    def __str__(self) -> str:
+        numbers, cells = len(self.model.numbers), self.model.ledger.cells
+        lines = [f"{numbers} published numbers about {cells} groups that they tell apart."]
+        if self.contradicts:
+            return "\n".join([*lines, self.contradiction_in_words()])
+        hidden = [i for g, i in zip(self.groups, self.intervals, strict=True) if g.stated]
+        pinned = sum(interval.pinned for interval in hidden)
+        lines.append(f"Suppressed: {len(hidden)} numbers, of which {pinned} can be worked out.")
+        people = sum(each.low == each.high for each in self.findings)
+        lines.append(f"Findings: {len(self.findings)}, of which {people} are one count only.")
+        lines += [f"  {finding.equation}" for finding in self.findings[:SHOWN]]
+        if len(self.findings) > SHOWN:
+            lines.append(f"  ... and {len(self.findings) - SHOWN} more")
+        if self.unproven:
+            lines.append(f"{self.unproven} more follow from whole numbers, without a short proof.")
+        if not all(interval.exact for interval in self.intervals):
+            lines.append("Time ran out: some intervals may be narrower, and more may be pinned.")
+        lines += [f"Implied, if {each}." for each in self.inferred]
+        return "\n".join(lines)
+
+    def contradiction_in_words(self) -> str:
+        """The numbers that cannot all be true."""
+        if not self.contradiction:
+            return "No whole counts fit what was published: the rules or the tables are wrong."
+        numbers = "; ".join(term.shown for term in self.contradiction)
+        return (
+            f"These numbers cannot all be true of the same people: {numbers}. They cover different "
+            "people, or were made by other rules than stated."
+        )
+
+    def record(self) -> dict[str, Any]:
+        """The audit as plain fields."""
+        return {
+            "numbers": len(self.model.numbers),
+            "cells": self.model.ledger.cells,
+            "findings": [finding.record() for finding in self.findings],
+            "unproven": self.unproven,
+            "inferred": list(self.inferred),
+            "contradiction": [t.record() for t in self.contradiction] if self.contradicts else None,
+            "exact": all(interval.exact for interval in self.intervals),
+            "settled_by": self.settled_by,
+        }
+
+
+SHOWN = 20
+
+
+def audit_tables(
+    stated: Sequence[Stated],
+    trees: Trees | None = None,
+    *,
+    small: int = SMALL,
+    time_limit: float = 60.0,
+    progress: Progress = silent,
+) -> TablesAudit:
+    """What the releases pin together: hidden counts, and groups of up to ``small`` people."""
+    model = model_of(stated, trees)
+    inferred = _inferred(stated)
+    try:
+        bounder = Bounder(model.ledger, time_limit)
+        groups, intervals = _intervals(model, bounder, small, progress)
+    except Contradiction:
+        proof = Prover(model.ledger).contradiction()
+        terms = () if proof is None else terms_of(model, proof)
+        return TablesAudit(model, (), (), (), 0, inferred, {}, terms, True)
+    witness = Witness(model, {each.release.name: each.inferred for each in stated})
+    findings: list[Finding] = []
+    unproven, told = 0, _Told()
+    for group, interval in zip(groups, intervals, strict=True):
+        if not tells(group, interval, small) or told.already(group, interval):
+            continue
+        finding = witness.finding(group, interval)
+        if finding is None:
+            unproven += 1
+        else:
+            findings.append(finding)
+    return TablesAudit(
+        model,
+        tuple(groups),
+        tuple(intervals),
+        tuple(sorted(findings, key=_by_how_easily_checked)),
+        unproven,
+        inferred,
+        bounder.settled_by,
+    )
+
+
+def _intervals(
+    model: Model, bounder: Bounder, small: int, progress: Progress
+) -> tuple[list[Group], list[Interval]]:
+    groups, intervals = [], []
+    every = list(groups_of(model, small))
+    for done, group in enumerate(every):
+        interval = interval_of(bounder, group, small)
+        if interval is not None:
+            groups.append(group)
+            intervals.append(interval)
+        progress(done + 1, len(every))
+    return groups, intervals
+
+
+def _by_how_easily_checked(finding: Finding) -> tuple[int, int]:
+    """One count before two, and then the shortest proofs first."""
+    return finding.high - finding.low, len(finding.at_most) + len(finding.at_least)
+
+
+class _Told:
+    """Groups that were found, so that what contains one and nobody else is not told again."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[frozenset[int], int]] = []
+
+    def already(self, group: Group, interval: Interval) -> bool:
+        """Whether a part of the group that has all of its people was found before."""
+        cells = frozenset(group.cells.tolist())
+        for part, count in self._found:
+            if part < cells and count == interval.low == interval.high and group.stated is None:
+                return True
+        if interval.pinned:
+            self._found.append((cells, interval.low))
+        return False
+
+
+def _inferred(stated: Sequence[Stated]) -> tuple[str, ...]:
+    """What was read off the tables, and that they go together where there are several."""
+    read = [f"{each.release.name}: {what}" for each in stated for what in each.inferred]
+    return (*read, *((SAME_PEOPLE,) if len(stated) > 1 else ()))

@@ -1,0 +1,215 @@
+"""What published tables give away, each with the published numbers that give it away."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, product
+from math import isfinite, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countleak.attack.ledger.bounds import Bounder, Interval
+from countleak.attack.ledger.proofs import Proof, Prover
+from countleak.audit.releases.axes import Axis
+from countleak.audit.releases.model import Model, Number
+
+# Of more groups than this, only the finest are looked at, not what they add up to.
+MOST_GROUPS = 200_000
+EXACT = "its counts are exact"
+SAME_PEOPLE = "the tables cover the same people"
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """People to be told apart: the ``cell`` in words, and the ``cells`` that it adds up.
+
+    ``stated`` is what was published of a group that was not shown; None: nothing was.
+    """
+
+    cell: Mapping[str, str]
+    cells: NDArray[np.int64]
+    stated: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Term:
+    """A published number in a proof, so many ``times``; from ``low`` to ``high`` if a range."""
+
+    number: Number
+    times: Fraction
+    low: float
+    high: float
+
+    @property
+    def shown(self) -> str:
+        """The number as it stands in an equation, without its sign."""
+        times = abs(self.times)
+        many = "" if times == 1 else f"{times} x "
+        if self.low == self.high:
+            return f"{many}{self.number}"
+        most = f"{self.high:g}" if isfinite(self.high) else "more"
+        return f"{many}{self.number} [{self.low:g} to {most}]"
+
+    def record(self) -> dict[str, Any]:
+        """The term as plain fields."""
+        return {
+            "table": self.number.table,
+            "cell": dict(self.number.cell),
+            "value": self.number.value,
+            "sign": 1 if self.times > 0 else -1,
+            "times": str(abs(self.times)),
+            "between": [self.low, self.high if isfinite(self.high) else None],
+        }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A group whose count is known, and the published numbers that prove it.
+
+    ``at_most`` and ``at_least`` are the sides of the proof; they are the same where the numbers
+    add up to just the group.
+    """
+
+    cell: Mapping[str, str]
+    low: int
+    high: int
+    at_most: tuple[Term, ...]
+    at_least: tuple[Term, ...]
+    rests_on: str
+
+    @property
+    def name(self) -> str:
+        """The group in words."""
+        return ", ".join(self.cell.values())
+
+    @property
+    def equation(self) -> str:
+        """The proof as a line that can be checked by hand."""
+        if self.at_most == self.at_least:
+            return f"{self.name} = {_summed(self.at_most)} = {self.low}"
+        sides = []
+        if self.at_most:
+            sides.append(f"{self.name} <= {_summed(self.at_most)}, so at most {self.high}")
+        if self.at_least:
+            sides.append(f"{self.name} >= {_summed(self.at_least)}, so at least {self.low}")
+        return "; ".join(sides)
+
+    def record(self) -> dict[str, Any]:
+        """The finding as plain fields."""
+        same = self.at_most == self.at_least
+        return {
+            "cell": dict(self.cell),
+            "low": self.low,
+            "high": self.high,
+            "terms": [term.record() for term in self.at_most],
+            "terms_at_least": None if same else [term.record() for term in self.at_least],
+            "equation": self.equation,
+            "rests_on": self.rests_on,
+        }
+
+
+def groups_of(model: Model, largest: int) -> Iterator[Group]:
+    """Every group that was published but not shown, and then every other that tables imply.
+
+    Those are the finest, and what they add up to over any of the axes, unless it was published.
+    """
+    told = set()
+    for row, number in enumerate(model.numbers):
+        cells = model.ledger.members(row)
+        told.add(cells.tobytes())
+        if number.value is None:
+            ends = (float(model.ledger.low[row]), float(model.ledger.high[row]))
+            yield Group(number.cell, cells, ends)
+    sizes = [len(axis.groups) for axis in model.axes]
+    with_margins = prod(size + 1 for size in sizes) <= MOST_GROUPS
+    for some in _crossings(model.axes, with_margins):
+        for places in product(*(range(len(axis.groups)) for axis in some)):
+            named = {axis.name: at for axis, at in zip(some, places, strict=True)}
+            cells = model.cells_of({name: (at,) for name, at in named.items()})
+            if cells.tobytes() not in told:
+                told.add(cells.tobytes())
+                yield Group(model.named(named), cells)
+
+
+def _crossings(axes: Sequence[Axis], with_margins: bool) -> Iterator[tuple[Axis, ...]]:
+    """The axes that a group can be given by: all of them first."""
+    least = 1 if with_margins else len(axes)
+    for size in range(len(axes), least - 1, -1):
+        yield from combinations(axes, size)
+
+
+def interval_of(bounder: Bounder, group: Group, small: int) -> Interval | None:
+    """What the group's count can be; None where it is no secret, being large or already known."""
+    if group.stated is None and bounder.may_exceed(group.cells, small):
+        return None
+    return bounder.interval(group.cells)
+
+
+def tells(group: Group, interval: Interval, small: int) -> bool:
+    """Whether an interval gives a group away: what was hidden is known, or few are pinned."""
+    if not isfinite(interval.high):
+        return False
+    width = interval.high - interval.low
+    if group.stated is not None:
+        narrower = width < group.stated[1] - group.stated[0]
+        return narrower and (width == 0 or (width == 1 and interval.low > 0))
+    return interval.low > 0 and interval.high <= small and width <= 1
+
+
+class Witness:
+    """Findings in words, each with its proof from published numbers."""
+
+    def __init__(self, model: Model, inferred: Mapping[str, tuple[str, ...]]):
+        """``inferred`` says of each table what of its rules was read off it."""
+        self._model = model
+        self._inferred = inferred
+        self._prover = Prover(model.ledger)
+
+    def finding(self, group: Group, interval: Interval) -> Finding | None:
+        """The finding, if its proof can be given."""
+        proofs = self._prover.prove(group.cells, interval.low, int(interval.high))
+        if proofs is None:
+            return None
+        most = terms_of(self._model, proofs.at_most)
+        if proofs.at_least == proofs.at_most:
+            return self._finding(group, interval, most, most)
+        return self._finding(group, interval, most, terms_of(self._model, proofs.at_least, -1))
+
+    def _finding(
+        self, group: Group, interval: Interval, most: tuple[Term, ...], least: tuple[Term, ...]
+    ) -> Finding:
+        tables = dict.fromkeys(term.number.table for term in (*most, *least))
+        rests_on = rests_on_in_words(
+            {table: self._inferred[table] for table in tables}, several=len(self._inferred) > 1
+        )
+        low, high = interval.low, int(interval.high)
+        return Finding(dict(group.cell), low, high, most, least, rests_on)
+
+
+def terms_of(model: Model, proof: Proof, sign: int = 1) -> tuple[Term, ...]:
+    """The published numbers of a proof, those that are added first."""
+    ledger, terms = model.ledger, []
+    for row, times in proof.terms:
+        ends = float(ledger.low[row]), float(ledger.high[row])
+        terms.append(Term(model.numbers[row], sign * times, *ends))
+    return tuple(sorted(terms, key=lambda term: term.times < 0))
+
+
+def rests_on_in_words(inferred: Mapping[str, tuple[str, ...]], several: bool) -> str:
+    """What a finding rests on, by what was inferred of its tables, and if there are others."""
+    beyond = [f"{table}: {what}" for table, read in inferred.items() for what in read]
+    if not beyond:
+        return "the rules stated" + (f", and that {SAME_PEOPLE}" if several else "")
+    if all(set(read) <= {EXACT} for read in inferred.values()):
+        return "implied, if the tables are exact and cover the same people"
+    return f"implied, if {'; '.join(beyond)}; and {SAME_PEOPLE}"
+
+
+def _summed(terms: Sequence[Term]) -> str:
+    text = ""
+    for at, term in enumerate(terms):
+        sign = ("" if at == 0 else " + ") if term.times > 0 else ("-" if at == 0 else " - ")
+        text += f"{sign}{term.shown}"
+    return text

@@ -1,0 +1,84 @@
+"""`countleak tables`: everything published about the same people, solved at once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countleak.audit.releases import SMALL, audit_tables
+from countleak.audit.releases.description import Described, proposed, read_releases
+from countleak.cli import console, options
+from countleak.cli.audit import FAILED
+from countleak.errors import InputError, NoResult
+
+
+def tables(
+    releases: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RELEASES...",
+            help="Tables of counts as CSV, Parquet or XLSX, a row per cell with the count last; or "
+            "one releases.toml that says what they are.",
+        ),
+    ],
+    guess: Annotated[
+        bool,
+        typer.Option("--guess", help="Print the releases.toml that the tables look like, and end."),
+    ] = False,
+    small: Annotated[
+        int, typer.Option(help="Groups of up to so many people are findings.", min=1)
+    ] = SMALL,
+    fail_above: Annotated[
+        int | None, typer.Option(help="Exit with 1 if there are more findings.", min=0)
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds after which integer programs are left out.", min=0)
+    ] = 60.0,
+    json: options.Json = False,
+) -> None:
+    """Solve published tables together: which small groups and hidden counts they pin, and why."""
+    described = read_releases(releases)
+    if guess:
+        if any(path.suffix.lower() == ".toml" for path in releases):
+            raise InputError("--guess reads tables, not a releases.toml; name the tables")
+        console.say(proposed(described, releases).rstrip())
+        return
+    if not json:
+        for line in read_in_words(described):
+            console.remark(line)
+    with console.progress("groups") as progress:
+        result = audit_tables(
+            described.tables,
+            described.trees,
+            small=small,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    failed = fail_above is not None and len(result.findings) + result.unproven > fail_above
+    if json:
+        console.print_json({**result.record(), "failed": failed})
+    if result.contradicts:
+        raise NoResult(result.contradiction_in_words())
+    if not json:
+        console.say(str(result))
+        if fail_above is not None:
+            found = len(result.findings) + result.unproven
+            verdict = "FAILED" if failed else "passed"
+            console.say(f"{verdict}: {found} findings; {fail_above} are allowed")
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def read_in_words(described: Described) -> list[str]:
+    """How each table was read."""
+    lines = []
+    for stated in described.tables:
+        release = stated.release
+        hidden = sum(number.value is None for number in release.numbers)
+        rules = " and ".join(stated.inferred or stated.rules.words)
+        how = "read as: " if stated.inferred else ""
+        lines.append(
+            f"{release.name}: {len(release.numbers)} numbers ({hidden} not shown) by "
+            f"{', '.join(release.dimensions) or 'nothing'}; {how}{rules}."
+        )
+    return lines

@@ -1,0 +1,140 @@
+"""`countleak tables`: published tables, each harmless, that pin people together."""
+
+import pytest
+
+FIRST = """region,sex,age,count
+Leeds,F,30-64,10
+Leeds,M,30-64,12
+Leeds,F,65+,5
+Leeds,M,65+,7
+"""
+SECOND = """region,sex,age,count
+Leeds,F,35-64,9
+Leeds,M,35-64,9
+Leeds,F,65+,5
+Leeds,M,65+,*
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "a.csv").write_text(FIRST)
+    (tmp_path / "b.csv").write_text(SECOND)
+    return tmp_path
+
+
+def test_neither_table_pins_anybody_and_both_together_do(run, files):
+    assert run("tables", "a.csv", "--json").json["findings"] == []
+    alone = run("tables", "b.csv", "--json").json
+    assert alone["findings"] == []
+    both = run("tables", "a.csv", "b.csv", "--json").json
+    assert both["contradiction"] is None
+    found = {tuple(each["cell"].values()): each for each in both["findings"]}
+    assert set(found) == {("Leeds", "F", "30-34"), ("Leeds", "M", "65+")}
+    women = found["Leeds", "F", "30-34"]
+    assert women["low"] == women["high"] == 1
+    assert sum(term["sign"] * term["value"] for term in women["terms"]) == 1
+    assert women["equation"] == (
+        "Leeds, F, 30-34 = a: Leeds, F, 30-64 (10) - b: Leeds, F, 35-64 (9) = 1"
+    )
+    assert women["rests_on"] == "implied, if the tables are exact and cover the same people"
+
+
+def test_how_tables_were_read_is_said_and_more_than_is_allowed_fails(run, files):
+    said = run("tables", "a.csv", "b.csv", "--fail-above", 1)
+    assert said.code == 1
+    assert "b: 4 numbers (1 not shown) by region, sex, age; read as: its counts" in said.err
+    assert said.out.splitlines()[-1] == "FAILED: 2 findings; 1 are allowed"
+    assert run("tables", "a.csv", "b.csv", "--fail-above", 2).code == 0
+
+
+def test_tables_that_disagree_are_named_not_solved(run, files):
+    (files / "b.csv").write_text(SECOND.replace("F,35-64,9", "F,35-64,11"))
+    said = run("tables", "a.csv", "b.csv", "--json")
+    assert said.code == 2
+    terms = [(t["table"], t["cell"]["age"], t["value"]) for t in said.json["contradiction"]]
+    assert sorted(terms) == [("a", "30-64", 10), ("b", "35-64", 11)]
+    assert said.json["findings"] == []
+    assert said.err.startswith("countleak: These numbers cannot all be true of the same people")
+
+
+def test_a_proposal_is_a_description_that_can_be_used(run, files):
+    proposal = run("tables", "a.csv", "b.csv", "--guess").out
+    assert "# 1 numbers are not shown; the least shown above 0 is 5" in proposal
+    stated = proposal.replace('# suppressed = "1..4"', 'suppressed = "1..8"')
+    (files / "releases.toml").write_text(stated)
+    found = run("tables", "releases.toml", "--json").json
+    assert {each["rests_on"] for each in found["findings"]} == {
+        "the rules stated, and that the tables cover the same people"
+    }
+
+
+def test_rounded_tables_bound_what_they_do_not_say(run, tmp_path):
+    rows = [f"{region},{sex},{15 + 3 * at}" for at, region in enumerate("ABCDEF") for sex in "MF"]
+    (tmp_path / "r.csv").write_text("region,sex,n\n" + "\n".join(rows) + "\n")
+    said = run("tables", "r.csv")
+    assert "rounded to multiples of 3, up or down by chance" in said.err
+    assert run("tables", "r.csv", "--json").json["findings"] == []
+
+
+def test_regions_are_told_apart_by_a_code_list(run, tmp_path):
+    (tmp_path / "north.csv").write_text("region,n\nNorth,31\nSouth,20\n")
+    (tmp_path / "cities.csv").write_text("region,n\nLeeds,30\nKent,20\n")
+    (tmp_path / "releases.toml").write_text(
+        '[[table]]\nfile = "north.csv"\nexact = true\n'
+        '[[table]]\nfile = "cities.csv"\nexact = true\n'
+        '[hierarchy.region]\nNorth = ["Leeds", "York"]\nSouth = ["Kent"]\n'
+    )
+    found = run("tables", "releases.toml", "--json").json["findings"]
+    assert [(each["cell"], each["low"]) for each in found] == [({"region": "York"}, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("region,n\nLeeds,3\nLeeds,3\n", "a.csv line 3: Leeds comes twice; keep one"),
+        ("region,n\nLeeds,3,4\n", "a.csv line 2: 3 fields where the header has 2"),
+        ("region,n\nLeeds,many\n", "a.csv: no column holds counts"),
+        ("region,n\nLeeds,-3\n", "a.csv: no column holds counts"),
+        ("region,n\n", "a.csv: no column holds counts"),
+        ("", "a.csv: the file is empty"),
+    ],
+)
+def test_a_table_that_cannot_be_read_gets_one_line(run, tmp_path, text, complaint):
+    (tmp_path / "a.csv").write_text(text)
+    said = run("tables", "a.csv")
+    assert said.code == 2
+    assert said.err.startswith(f"countleak: {complaint}")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[table]]\n", "releases.toml: a [[table]] needs its file"),
+        ("x = 1\n", "releases.toml: unknown key 'x'"),
+        ('[[table]]\nfile = "a.csv"\nsuppressed = "few"\n', "releases.toml: suppressed is 'few'"),
+        ('[[table]]\nfile = "a.csv"\nrounded = 5\n', "releases.toml: unknown key 'rounded'"),
+        ("= 1\n", "releases.toml: not TOML"),
+    ],
+)
+def test_a_description_that_cannot_be_read_gets_one_line(run, files, text, complaint):
+    (files / "releases.toml").write_text(text)
+    said = run("tables", "releases.toml")
+    assert said.code == 2
+    assert said.err.startswith(f"countleak: {complaint}")
+
+
+def test_a_workbook_and_a_parquet_file_are_tables_too(run, files):
+    openpyxl = pytest.importorskip("openpyxl")
+    import duckdb
+
+    book = openpyxl.Workbook()
+    for line in FIRST.splitlines():
+        book.active.append([int(part) if part.isdecimal() else part for part in line.split(",")])
+    book.save(files / "a.xlsx")
+    with duckdb.connect() as connection:
+        path = files / "b.parquet"
+        connection.from_csv_auto(str(files / "b.csv")).write_parquet(str(path))
+    found = run("tables", "a.xlsx", "b.parquet", "--json").json["findings"]
+    assert [each["low"] for each in found] == [1, 7]
