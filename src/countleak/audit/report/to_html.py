@@ -156,7 +156,7 @@ def _meaning(report: Report) -> list[Row]:
     done = (
         f"A system that answers {what} {how}: {audit.asked.answers:,} {what} about "
         f"{audit.people:,} people, none of which names anyone's secret. From these answers alone a "
-        "program worked out what each person's secret must be."
+        "program tried to work out each person's secret."
     )
     return [
         Row("What was done", "", done),
@@ -188,8 +188,8 @@ def _consequence(report: Report) -> str:
             )
         case Outcome.NOT_SHOWN:
             return (
-                f"This attack, with these questions, did no better about {audit.secret} than "
-                "guessing, by more than chance. That is no proof of anonymity."
+                f"About {audit.secret} this attack, with these questions, did not beat guessing "
+                "by more than chance. That is no proof of anonymity."
             )
     return "The audit has not passed, and has not failed. It cannot be used as evidence."
 
