@@ -28,8 +28,9 @@ from countleak.attack.secrets import Category, Number, Secret
 from countleak.attack.transcript import Transcript
 from countleak.progress import Progress, silent
 
-# More released answers than this are decoded by a program: there are enough for that to be good.
-MOST_SAMPLED = 10_000
+# More released answers than this, or so many times people, are decoded by a program: there are
+# enough for that to be good, and sampling would take many minutes.
+MOST_SAMPLED, MOST_ENTRIES = 10_000, 3_000_000
 # Noise with a larger kurtosis has wild answers among usual ones (normal: 3, Laplace: 6).
 HEAVY = 8.0
 # What rounding to whole people leaves at least.
@@ -56,7 +57,8 @@ class AutoDecoder:
         """Diagnose, pick, decode."""
         self.rules.check(transcript)
         asked = zeros_hidden(transcript, self.rules)
-        if int(asked.released.sum()) > MOST_SAMPLED:
+        released = int(asked.released.sum())
+        if released > MOST_SAMPLED or released * asked.ids.size > MOST_ENTRIES:
             return self._decode_many(asked)
         # What a system repeats of itself says nothing new.
         transcript = distinct(asked, self.rules.sticky)
