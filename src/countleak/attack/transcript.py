@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.queries.tables import resolved
 from countleak.attack.secrets import Secret
 from countleak.errors import InputError, ShapeError
 from countleak.files import Name, Record, Records, read_records
@@ -108,7 +109,11 @@ class Transcript:
 
     @classmethod
     def of(cls, queries: Queries, answers: Answers, names: tuple[str, ...] = ()) -> "Transcript":
-        """The answers beside their queries; ``names`` where they are about several values."""
+        """The answers beside their queries; ``names`` where they are about several values.
+
+        What a system merges of tables is about those whom it hid; where it merged none, it is left
+        out.
+        """
         if not len(answers):
             raise InputError("there are no answers; ask at least one query")
         about, row = np.divmod(answers.query, len(queries))
@@ -118,7 +123,8 @@ class Transcript:
             )
         everything = row.size == len(queries) and bool((np.diff(row) == 1).all())
         taken = queries if everything else queries.take(row)
-        return cls(taken, answers.values, answers.released, names, about)
+        as_answered, kept = resolved(taken, about, answers.released)
+        return cls(as_answered, answers.values, answers.released, names, about).where(kept)
 
     def __len__(self) -> int:
         return len(self.queries)

@@ -6,8 +6,8 @@ where every condition adds noise of its own.
 """
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from math import gcd
 from typing import Any
@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.queries.groupings import RANGES, Grouping
 from countleak.attack.queries.subsets import Subsets
-from countleak.attack.queries.tables import TABLE, table_queries, tables_of
-from countleak.attack.transcript import Answers
+from countleak.attack.queries.tables import TABLE, Table, merged_in, table_queries, tables_of
+from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.families import (
     EVERY_GROUPING,
+    MOST_WAYS,
     SMALLEST_CELL,
     Known,
     families_for,
@@ -30,7 +32,7 @@ from countleak.audit.families import (
 from countleak.audit.people import People
 from countleak.audit.targets import Target
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import InputError, NoResult, TargetError
+from countleak.errors import InputError, NoResult, TargetError, Transient
 from countleak.progress import Progress, silent
 
 # Questions of a family that show its noise, and sets of which it is seen who is hidden.
@@ -42,6 +44,13 @@ OF_A_HALF, OF_A_TABLE = 4.0, 20.0
 AGAIN = 3
 # Of cells of about so many people some are shown and some are not.
 SMALL_CELL = 6.0
+# What was merged is off by no more than so many times the noise of a cell.
+FITS = 5.0
+NOBODY = "it shows no groups of"
+# How a system hides a count that a journal must be told of.
+AS_ZERO = "answered 0"
+# The families of which one question is about any set of ids.
+BY_ID = ("hashed", "subsets", "digits")
 # Answers that differ by less are equal, and there is no noise.
 SAME = 1e-6
 # Noise that is so much smaller cannot be told from chance by a few questions.
@@ -54,8 +63,10 @@ class Tried:
 
     ``refused`` is why it is not answered. ``noise`` is the SD of the answers around the true
     counts and ``offset`` their mean; ``sticky`` says whether a question asked again got the same
-    answer, and is None where there is no noise to tell by. ``functions`` are those that a system
-    groups by, and ``too_few`` says that all its tables together do not determine everyone.
+    answer, and is None where there is no noise to tell by. Of tables, ``functions`` are those that
+    a system groups by, up to ``ways`` at once, some of them ``of_any_width``, ``merges`` says
+    whether a row more tells what it hides, and ``too_few`` that all its tables together do not
+    determine everyone.
     """
 
     family: str
@@ -65,6 +76,9 @@ class Tried:
     offset: float | None = None
     sticky: bool | None = None
     functions: tuple[str, ...] = ()
+    ways: int = MOST_WAYS
+    merges: bool = False
+    of_any_width: tuple[str, ...] = ()
     too_few: bool = False
 
     @property
@@ -79,8 +93,8 @@ class Tried:
 class Findings:
     """All that was found out: ``tried`` families, and what a system does to every count.
 
-    ``hidden`` is the largest set of people whose count was not answered, or answered 0, as
-    ``hidden_as`` says; None where even one person is counted, or where it could not be told.
+    ``hidden`` is the largest set of people whose count was not told, ``hidden_as`` how that shows;
+    None where even one person is counted, or where it could not be told.
     """
 
     tried: tuple[Tried, ...]
@@ -104,15 +118,27 @@ class Findings:
         raise NoResult(f"the system answers no family of questions ({reasons})")
 
     @property
+    def by_id(self) -> bool:
+        """Whether a condition may be about ids, so that anybody can be counted or left out."""
+        return any(each.family in BY_ID and each.refused is None for each in self.tried)
+
+    @property
     def is_noisy(self) -> bool:
         """Whether answers differ from counts."""
         return (self.best.noise or 0.0) > SAME
 
     def known(self, columns: Sequence[str]) -> Known:
         """What can be asked about those columns, of this system."""
-        tables = next((each for each in self.tried if each.family == "tables"), None)
         smallest = 1.0 if self.hidden is None else max(SMALLEST_CELL, (self.hidden + 1) / 2)
-        return Known(tuple(columns), () if tables is None else tables.functions, smallest)
+        tables = next((each for each in self.tried if each.functions), Tried("tables", ""))
+        return Known(
+            tuple(columns),
+            tables.functions,
+            smallest,
+            tables.ways,
+            tables.merges,
+            tables.of_any_width,
+        )
 
 
 def probe(
@@ -135,10 +161,10 @@ def probe(
     for family in families:
         tried.append(asking.tables() if family == "tables" else asking.family(family))
         progress(len(tried), len(families) + 1)
-        if len(tried) == 2 and tried[0].refused and tried[0].refused == tried[1].refused:
-            # Whatever it is, it is not the question.
-            raise TargetError(tried[0].refused)
-    hidden, hidden_as = asking.hidden(tried)
+    if tried[0].refused is not None and len({each.refused for each in tried}) == 1:
+        # Whatever it is, it is not the question.
+        raise TargetError(tried[0].refused)
+    hidden, hidden_as = asking.hidden({each.family for each in tried if each.refused is None})
     progress(len(families) + 1, len(families) + 1)
     values = np.concatenate([np.zeros(0), *asking.values])
     whole = bool((np.abs(values - np.rint(values)) < SAME).all())
@@ -148,6 +174,17 @@ def probe(
     )
 
 
+@dataclass(frozen=True)
+class _Listening(SqlQuestions):
+    """Questions that note each ``NULL`` which comes back."""
+
+    nulls: list[None] = field(default_factory=list)
+
+    @property
+    def count_of_nothing(self) -> None:
+        self.nulls.append(None)
+
+
 class _Asking:
     """The questions of a probe about some people, counted, and all that was answered."""
 
@@ -155,19 +192,22 @@ class _Asking:
         questions = getattr(target, "questions", None)
         if not isinstance(questions, SqlQuestions):
             raise InputError("only a system that takes SQL can be probed; name a family instead")
-        # Nobody's secret is asked about, and zeros are to be seen as they are.
-        as_is = replace(questions.system, suppressed_as=None)
-        self.questions = replace(questions, secret=None, system=as_is)
+        # Nobody's secret is asked about; zeros are to be seen as they are, and rows that lack too.
+        as_is = replace(questions.system, suppressed_as=None, hides=True)
+        known_of = {each.name: getattr(questions, each.name) for each in fields(questions)}
+        self.questions = _Listening(**{**known_of, "secret": None, "system": as_is})
         asked: Any = copy.copy(target)
         asked.questions = self.questions
         self._target: Target = asked
         self._people, self._known, self._rng = people, known, rng
         self.asked = 0
         self.values: list[NDArray[np.float64]] = []
+        # What was asked by tables, and came back.
+        self.cells: list[Transcript] = []
 
     def answers(self, queries: Queries) -> Answers:
         """The answers to all questions."""
-        self.asked += statements(queries)
+        self.asked += statements(queries, by_table=self.questions.whole_tables)
         answers = Answers.join(self._target.answer(queries, np.arange(len(queries))))
         self.values.append(answers.values[answers.released])
         return answers
@@ -181,35 +221,113 @@ class _Asking:
             self.answers(queries.take(np.array([0])))
             return self._judged(Tried(name, statement), queries)
         except TargetError as error:
+            if isinstance(error, Transient) and not self.values:
+                # It is not there at all.
+                raise
             return Tried(name, statement, refused=str(error))
 
     def tables(self) -> Tried:
         """The functions that a system groups by, and the noise of cells as an audit asks them."""
         columns, groupings = self._known.of(self._people), self._known.groupings(self._people)
-        accepted: list[str] = []
+        coarsest: dict[str, dict[str, Grouping]] = {}
         refused: list[Tried] = []
         for function in dict.fromkeys(grouping.function for grouping in groupings):
-            ways = [grouping for grouping in groupings if grouping.function == function]
+            own = [grouping for grouping in groupings if grouping.function == function]
             # The coarsest of them has the fullest cells.
-            coarse = min(ways, key=lambda way: len(set(way.labels(columns[way.column]))))
-            queries = table_queries(self._people.ids, columns, [(coarse,)])
-            try:
-                self.answers(queries)
-                accepted.append(function)
-            except TargetError as error:
-                refused.append(Tried("tables", self._of_table(queries), refused=str(error)))
-        if not accepted:
-            return refused[0]
-        known = replace(self._known, functions=tuple(accepted))
+            own.sort(key=lambda way: len(set(way.labels(columns[way.column]))), reverse=True)
+            queries = self._cells((own[-1],))
+            if (reason := self._refusal(queries)) is None:
+                coarsest[function] = {way.column: way for way in own}
+            else:
+                refused.append(Tried("tables", self._of_table(queries), refused=reason))
+        if not coarsest:
+            # Of what is answered, that it shows nobody tells more than that others are not.
+            return next((each for each in refused if NOBODY in str(each.refused)), refused[0])
+        by_column = {name: way for ways in coarsest.values() for name, way in ways.items()}
+        ways = self._ways([*by_column.values()])
+        of_any_width = self._of_any_width(coarsest)
+        known = replace(
+            self._known, functions=tuple(coarsest), ways=ways, of_any_width=of_any_width
+        )
         every = family_queries("tables", self._people, None, self._rng, known)
-        chosen = np.isin(every.parameters[TABLE], self._rng.integers(0, statements(every), TABLES))
-        some = every.take(np.flatnonzero(chosen))
-        tried = Tried("tables", self._of_table(some))
-        few = len(every) < len(self._people)
+        some = self._some(every)
+        tried = Tried(
+            "tables",
+            self._of_table(some),
+            functions=known.functions,
+            ways=ways,
+            of_any_width=of_any_width,
+            too_few=len(every) < len(self._people),
+        )
         try:
-            return self._judged(replace(tried, functions=tuple(accepted), too_few=few), some)
+            judged = self._judged(tried, some)
+            self._small_cells(known)
         except TargetError as error:
             return replace(tried, refused=str(error))
+        return replace(judged, merges=self._merges(judged.noise or 0.0))
+
+    def _of_any_width(self, coarsest: Mapping[str, Mapping[str, Grouping]]) -> tuple[str, ...]:
+        """The functions whose ranges need not be 1, 2 or 5 times a power of ten wide."""
+        found = []
+        for function, by_column in coarsest.items():
+            grouping = next(iter(by_column.values()))
+            if function in RANGES and function != "round" and isinstance(grouping.size, int):
+                odd = replace(grouping, size=grouping.size + grouping.size // 3 + 1)
+                if self._refusal(self._cells((odd,))) is None:
+                    found.append(function)
+        return tuple(found)
+
+    def _cells(self, table: Table) -> Queries:
+        """The cells of a table, and what is merged of it where that can be asked for."""
+        columns = self._known.of(self._people)
+        merged = self.questions.whole_tables
+        return table_queries(self._people.ids, columns, [table], merged=merged)
+
+    def _refusal(self, queries: Queries) -> str | None:
+        """Why a table is not answered, or not as it is understood here."""
+        try:
+            answers = self.answers(queries)
+        except TargetError as error:
+            return str(error)
+        seen = Transcript.of(queries, answers)
+        self.cells.append(seen)
+        cells = ~merged_in(seen.queries) & seen.released & (seen.values != 0)
+        people = int(seen.queries.matrix[cells].sum(dtype=np.int64))
+        if people >= len(self._people) / 2:
+            return None
+        return f"{NOBODY} {len(self._people) - people} of {len(self._people)} people"
+
+    def _ways(self, groupings: Sequence[Grouping]) -> int:
+        """Of how many columns at once tables are answered."""
+        most = min(MOST_WAYS, len(groupings))
+        for ways in range(2, most + 1):
+            if self._refusal(self._cells(tuple(groupings[:ways]))) is not None:
+                return ways - 1
+        return most
+
+    def _some(self, every: Queries) -> Queries:
+        """Some tables of all, or some of their cells where each is a question."""
+        if self.questions.whole_tables:
+            numbers = self._rng.integers(0, statements(every), TABLES)
+            return every.take(np.flatnonzero(np.isin(every.parameters[TABLE], numbers)))
+        return every.take(np.sort(self._rng.permutation(len(every))[:ASKED]))
+
+    def _small_cells(self, known: Known) -> None:
+        """Ask for a table of which some cells are so small that they may be hidden."""
+        columns = known.of(self._people)
+        every = tables_of(columns, known.groupings(self._people), 200, self._rng, ways=known.ways)
+        pools = (self._cells(table) for table in every)
+        queries = min(pools, key=lambda q: abs(len(self._people) / len(q) - SMALL_CELL))
+        if not self.questions.whole_tables:
+            queries = self._some(queries)
+        self.cells.append(Transcript.of(queries, self.answers(queries)))
+
+    def _merges(self, noise: float) -> bool:
+        """Whether a row more counts those whose own cells were hidden."""
+        off = [seen.residuals(np.ones(len(self._people))) for seen in self.cells]
+        merged = [merged_in(seen.queries)[seen.released] for seen in self.cells]
+        beside = np.concatenate(off)[np.concatenate(merged)]
+        return bool(beside.size) and float(np.abs(beside).max()) <= FITS * noise + SAME
 
     def _of_table(self, queries: Queries) -> str:
         """The statement that asks for the first table."""
@@ -235,39 +353,34 @@ class _Asking:
             sticky=same if noisy and both.any() else None,
         )
 
-    def hidden(self, tried: Sequence[Tried]) -> tuple[int | None, str | None]:
+    def hidden(self, answered: Set[str]) -> tuple[int | None, str | None]:
         """The largest set of people that is hidden, as all smaller ones are, and how that shows."""
-        answered = {each.family for each in tried if each.refused is None}
         if "subsets" in answered:
             sizes = np.repeat(np.arange(1, SIZES + 1), 2)
             order = np.array([self._rng.permutation(len(self._people)) for _ in sizes])
             matrix = (order < sizes[:, None]).astype(np.int8)
             queries = Queries(self._people.ids, matrix, Subsets())
+            try:
+                seen = [Transcript.of(queries, self.answers(queries))]
+            except TargetError as error:
+                # Lists so short are refused, which tells nothing of others.
+                return None, str(error)
         elif "tables" in answered:
-            queries = self._small_cells(next(t for t in tried if t.family == "tables").functions)
+            seen = self.cells
         else:
             return None, None
-        try:
-            answers = self.answers(queries)
-        except TargetError as error:
-            # Lists so short are refused, which tells nothing of others.
-            return None, str(error)
-        counts = queries.dot(np.ones(len(self._people)))[answers.query]
-        missing = ~answers.released
-        unseen = missing | (answers.values == 0)
+        counts = np.concatenate([each.queries.dot(np.ones(len(self._people))) for each in seen])
+        values = np.concatenate([each.values for each in seen])
+        missing = np.isnan(values)
+        unseen = missing | (values == 0)
         shown = counts[~unseen].min(initial=np.inf)
         below = unseen & (counts < shown)
         if not below.any() or counts[below].max() < 2:
             return None, None
-        # A table has no row for a cell that is hidden.
-        zeros = "subsets" in answered and not missing[below].all()
-        how = "answered 0" if zeros else "not answered"
+        if not missing[below].all():
+            how = AS_ZERO
+        elif self.questions.nulls:
+            how = "answered NULL"
+        else:
+            how = "not answered" if "subsets" in answered else "left out of tables"
         return int(counts[below].max()), how
-
-    def _small_cells(self, functions: tuple[str, ...]) -> Queries:
-        """The cells of a table of which some are so small that they may be hidden."""
-        known = replace(self._known, functions=functions)
-        columns = known.of(self._people)
-        every = tables_of(columns, known.groupings(self._people), 10_000, self._rng)
-        pools = (table_queries(self._people.ids, columns, [table]) for table in every[:200])
-        return min(pools, key=lambda q: abs(len(self._people) / len(q) - SMALL_CELL))

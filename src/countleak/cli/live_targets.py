@@ -16,7 +16,7 @@ from countleak.audit.targets.embedded import READERS, DuckTarget
 from countleak.audit.targets.listing import listed_people, tables_of_postgres
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
-from countleak.audit.targets.sql import CountSql, SqlQuestions
+from countleak.audit.targets.sql import CountSql, SqlQuestions, System
 from countleak.cli import console
 from countleak.errors import InputError, TargetError
 from countleak.foreign import clean, first_line
@@ -31,18 +31,30 @@ LiveTarget = (
 DUCKDB = "duckdb:///"
 # Where the table is not named yet.
 UNNAMED = "?"
+# Kinds of systems that answer all cells of a table at once.
+TAKING_TABLES = ("postgresql", "database", "duckdb")
 MOST_SHOWN = 10
 KINDS = {"i": "integer", "u": "integer", "f": "number", "b": "boolean", "U": "text"}
 
 
 def live_target(
-    word: "TargetWord", live: "Live", people: People, secret: "Secret | None", dry_run: bool
+    word: "TargetWord",
+    live: "Live",
+    people: People,
+    secret: "Secret | None",
+    system: System,
+    dry_run: bool,
 ) -> LiveTarget:
     """The system that a word names, which may be asked; a command is started unless it is dry."""
     template = None if live.count_sql is None else CountSql(live.count_sql)
     table = live.table or _own_table(word, people)
     questions = SqlQuestions(
-        table or UNNAMED, people.key, secret, live.system_at(word), template=template
+        table or UNNAMED,
+        people.key,
+        secret,
+        system,
+        template=template,
+        takes_tables=word.kind in TAKING_TABLES,
     )
     if table is None and word.kind == "http":
         raise InputError("name the table that is asked about with --table")

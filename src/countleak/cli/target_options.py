@@ -310,6 +310,7 @@ class Systems:
     live: Live = field(default_factory=Live)
     sign_noise: str = TWO_SUBSETS
     dry_run: bool = False
+    seen: System | None = None
 
     def open(
         self, word: TargetWord, people: People, secret: Secret, queries: Queries, seed: int
@@ -346,7 +347,8 @@ class Systems:
         # Loaded here: most audits ask no system of this kind.
         from countleak.cli.live_targets import live_target
 
-        target = live_target(word, self.live, people, secret, self.dry_run)
+        seen = self.seen or self.live.system_at(word)
+        target = live_target(word, self.live, people, secret, seen, self.dry_run)
         own = target.questions.template
         about = target.questions.about + ("" if own is None else f", by {clean(own.text)}")
         system = target.questions.system.name
