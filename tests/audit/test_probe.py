@@ -59,7 +59,7 @@ def test_what_a_front_answers_with_the_least_noise_is_proposed(bank, release, fa
     assert sigma[0] < findings.best.noise < sigma[1]
     assert findings.best.sticky
     assert 2 <= findings.hidden <= 8
-    assert findings.hidden_as == "not answered"
+    assert findings.hidden_as == ("left out of tables" if family == "tables" else "not answered")
     # Nobody's secret was asked about, and the target is as it was.
     assert all("status" not in each.statement for each in findings.tried)
     assert system.questions.secret == cl.Bit("status = 'C'")

@@ -6,7 +6,7 @@ where every condition adds noise of its own.
 """
 
 import copy
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from math import gcd
@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from countleak.attack.queries import Queries
 from countleak.attack.queries.groupings import RANGES, Grouping
 from countleak.attack.queries.subsets import Subsets
-from countleak.attack.queries.tables import TABLE, Table, merged_in, table_queries, tables_of
+from countleak.attack.queries.tables import (
+    MERGED,
+    TABLE,
+    Statement,
+    Table,
+    merged_in,
+    table_queries,
+    tables_of,
+)
 from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.families import (
     EVERY_GROUPING,
@@ -47,6 +55,10 @@ SMALL_CELL = 6.0
 # What was merged is off by no more than so many times the noise of a cell.
 FITS = 5.0
 NOBODY = "it shows no groups of"
+# So many are counted by chance in groups that nobody is in.
+FEW = 0.05
+# Of sets that are hidden by their size half or more are not seen, and seldom a larger one.
+HALF, SELDOM = 0.5, 0.25
 # How a system hides a count that a journal must be told of.
 AS_ZERO = "answered 0"
 # The families of which one question is about any set of ids.
@@ -176,9 +188,18 @@ def probe(
 
 @dataclass(frozen=True)
 class _Listening(SqlQuestions):
-    """Questions that note each ``NULL`` which comes back."""
+    """Questions that note each ``NULL`` which comes back, and each group that nobody is in."""
 
     nulls: list[None] = field(default_factory=list)
+    strangers: list[float] = field(default_factory=list)
+
+    def counted(self, table: Statement, rows: Iterable[Sequence[Any]]) -> Answers:
+        told = list(rows)
+        for *shown, value in told:
+            merged = all(each in MERGED for each in shown)
+            if len(shown) == len(table.groupings) and not merged and table.at(shown) is None:
+                self.strangers.append(self.count_of(value) or 0.0)
+        return super().counted(table, told)
 
     @property
     def count_of_nothing(self) -> None:
@@ -285,10 +306,13 @@ class _Asking:
 
     def _refusal(self, queries: Queries) -> str | None:
         """Why a table is not answered, or not as it is understood here."""
+        self.questions.strangers.clear()
         try:
             answers = self.answers(queries)
         except TargetError as error:
             return str(error)
+        if sum(self.questions.strangers) > FEW * len(self._people):
+            return "it shows groups that nobody is in, so it groups otherwise"
         seen = Transcript.of(queries, answers)
         self.cells.append(seen)
         cells = ~merged_in(seen.queries) & seen.released & (seen.values != 0)
@@ -373,14 +397,26 @@ class _Asking:
         values = np.concatenate([each.values for each in seen])
         missing = np.isnan(values)
         unseen = missing | (values == 0)
-        shown = counts[~unseen].min(initial=np.inf)
-        below = unseen & (counts < shown)
-        if not below.any() or counts[below].max() < 2:
+        hidden = _largest_hidden(counts, unseen)
+        if hidden is None:
             return None, None
+        below = unseen & (counts <= hidden)
         if not missing[below].all():
             how = AS_ZERO
         elif self.questions.nulls:
             how = "answered NULL"
         else:
             how = "not answered" if "subsets" in answered else "left out of tables"
-        return int(counts[below].max()), how
+        return hidden, how
+
+
+def _largest_hidden(counts: NDArray[np.float64], unseen: NDArray[np.bool_]) -> int | None:
+    """The largest size of a set that is unseen, half or more, as all smaller ones are."""
+    hidden = 0
+    for size in np.unique(counts[counts > 0]).tolist():
+        if unseen[counts == size].mean() < HALF:
+            break
+        hidden = int(size)
+    # Where many large ones are 0 as well, it is the noise.
+    large = unseen[counts > hidden]
+    return hidden if hidden >= 2 and large.size and large.mean() < SELDOM else None

@@ -36,6 +36,7 @@ from countleak.cli.target_options import (
     target_needs,
 )
 from countleak.errors import InputError, NoResult
+from countleak.foreign import clean
 from countleak.shares import percent
 
 FAILED = 1
@@ -143,7 +144,10 @@ def audit(
     fail_above, rules = judging.checked(), stated.rules()
     people = people_asked(target, who, live, questions.columns, secret is not None)
     if secret is None:
-        raise InputError("say what is secret, like --secret \"status = 'C'\"")
+        columns = ", ".join(people.all_columns)
+        raise InputError(
+            f"say what is secret, like --secret \"status = 'C'\"; there is {clean(columns)}"
+        )
     answers = judging.known(people, who.id_column)
     named = answers.named(secret)
     values = len(named.conditions)

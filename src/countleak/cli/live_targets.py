@@ -23,6 +23,7 @@ from countleak.foreign import clean, first_line
 
 if TYPE_CHECKING:
     from countleak.attack.secrets import Secret
+    from countleak.cli.options import Who
     from countleak.cli.target_options import Live, TargetWord
 
 LiveTarget = (
@@ -67,13 +68,13 @@ def live_target(
 
 
 def named_people(
-    word: "TargetWord", live: "Live", id_column: str | None, columns: Sequence[str], secret: bool
+    word: "TargetWord", live: "Live", who: "Who", columns: Sequence[str], secret: bool
 ) -> People:
     """The people that the table of a database lists itself, where nobody else names them.
 
     What is not named, table, id or the secret, is asked for with what there is.
     """
-    key = tuple(part.strip() for part in (id_column or "").split(",") if part.strip())
+    key = tuple(part.strip() for part in (who.id_column or "").split(",") if part.strip())
     table = live.table or _own_table(word, None)
     questions = SqlQuestions(table or UNNAMED, key or (UNNAMED,), None, live.system_at(word))
     target = _authorised(_target(word, live, questions, None), live)
@@ -90,8 +91,10 @@ def named_people(
             raise InputError(f"there is no column {strangers[0]!r}; {_there_is(target)}")
     try:
         with console.waiting("reading ids"):
-            return listed_people(target, columns)
+            return listed_people(target, columns, who.between)
     except TargetError as error:
+        if isinstance(target, DatabaseTarget | DuckTarget) and table not in target.tables():
+            raise InputError(f"there is no table {table!r}; {_there_is(target)}") from None
         raise InputError(
             f"the people cannot be read from the table ({error}); name them in a file, with "
             "--people"

@@ -16,6 +16,7 @@ value of the column is known.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from math import copysign, floor, log, log10
 from typing import TYPE_CHECKING, Any
 
@@ -129,9 +130,12 @@ def _range(function: str, size: int, value: float) -> int:
 
 
 def as_label(value: Any) -> Label:
-    """A value as a label: numbers that are whole are whole numbers, whatever their type."""
+    """A value as a label: numbers that are whole are whole numbers, and dates are texts."""
     if value is None or isinstance(value, str | bool):
         return value
+    if isinstance(value, date):
+        # Of a time of day nothing is said where it is midnight.
+        return value.isoformat().removesuffix("T00:00:00")
     number = round(float(value), DIGITS)
     return int(number) if number.is_integer() else number
 

@@ -181,16 +181,20 @@ def tables_of(
     for grouping in groupings:
         by_column.setdefault(grouping.column, []).append(grouping)
     codes = _Codes(columns)
-    every: list[Table] = []
-    for k in range(1, ways + 1):
-        for chosen in combinations(by_column.values(), k):
-            for table in product(*chosen):
-                people, cells = codes.size_of(table)
-                if cells > 1 and people / cells >= smallest:
-                    every.append(table)
-    if len(every) <= count:
-        return every
-    return [every[at] for at in np.sort(rng.choice(len(every), size=count, replace=False))]
+    every = [
+        table
+        for k in range(1, ways + 1)
+        for chosen in combinations(by_column.values(), k)
+        for table in product(*chosen)
+    ]
+    drawn: list[int] = []
+    for at in rng.permutation(len(every)).tolist():
+        people, cells = codes.size_of(every[at])
+        if cells > 1 and people / cells >= smallest:
+            drawn.append(at)
+        if len(drawn) == count:
+            break
+    return [every[at] for at in sorted(drawn)]
 
 
 def random_tables(

@@ -167,13 +167,14 @@ class SqlQuestions:
         """
         from sqlglot import exp
 
+        from countleak.audit.targets.dialects import grouped_by
+
         for table in statements_of(queries, positions):
             grouped = [grouping.expression() for grouping in table.groupings]
-            select = exp.select(*grouped, self._aggregate.copy()).from_(self.parsed_table.copy())
-            if (condition := self._condition(int(table.positions[0]) // len(queries))) is not None:
-                select = select.where(condition)
-            numbers = [exp.convert(place) for place in range(1, len(grouped) + 1)]
-            yield table, select.group_by(*numbers).sql(dialect=self.dialect, identify=True)
+            condition = self._condition(int(table.positions[0]) // len(queries))
+            where = exp.true() if condition is None else condition
+            select = grouped_by(grouped, self._aggregate, self.parsed_table, where, self.dialect)
+            yield table, self._in_sql(select)
 
     def counted(self, table: Statement, rows: Iterable[Sequence[Any]]) -> Answers:
         """The cells of a table as its rows tell them, a count behind its groups in each.
