@@ -5,8 +5,9 @@ import countleak as cl
 from countleak.attack.queries.tables import table_queries
 from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.families import Known, families_for, family_queries, statements
+from countleak.audit.findings import Findings, Tried
 from countleak.audit.people import People
-from countleak.audit.probe import Findings, Tried, probe
+from countleak.audit.probe import probe
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.sql import PLAIN, SqlQuestions
 from countleak.errors import InputError, NoResult, TargetError

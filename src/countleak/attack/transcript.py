@@ -109,11 +109,7 @@ class Transcript:
 
     @classmethod
     def of(cls, queries: Queries, answers: Answers, names: tuple[str, ...] = ()) -> "Transcript":
-        """The answers beside their queries; ``names`` where they are about several values.
-
-        What a system merges of tables is about those whom it hid; where it merged none, it is left
-        out.
-        """
+        """The answers beside their queries; ``names`` where they are about several values."""
         if not len(answers):
             raise InputError("there are no answers; ask at least one query")
         about, row = np.divmod(answers.query, len(queries))

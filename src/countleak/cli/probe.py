@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from countleak.audit.probe import Findings, Tried
+from countleak.audit.findings import Findings, Tried
 from countleak.audit.probe import probe as probe_target
 from countleak.cli import console, options
 from countleak.cli.option_rules import needs

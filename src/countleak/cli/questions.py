@@ -14,8 +14,9 @@ from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import fits_digits
 from countleak.attack.secrets import Bit, Secret
 from countleak.audit.families import Known, family_queries
+from countleak.audit.findings import AS_ZERO, Findings
 from countleak.audit.people import People
-from countleak.audit.probe import AS_ZERO, Findings, probe
+from countleak.audit.probe import probe
 from countleak.audit.run import Asking
 from countleak.cli import console, options
 from countleak.cli.option_rules import GIVEN, needs
