@@ -75,6 +75,9 @@ def probe(
     asking = _Asking(target, people, known, np.random.default_rng([seed, 21]))
     tried: list[Tried] = []
     for family in families:
+        if family == "tables" and not asking.questions.whole_tables and asking.values:
+            # Cell by cell they cost more than any other family, and tell less.
+            continue
         tried.append(asking.tables() if family == "tables" else asking.family(family))
         progress(len(tried), len(families) + 1)
     if tried[0].refused is not None and len({each.refused for each in tried}) == 1:
