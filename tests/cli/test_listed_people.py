@@ -3,6 +3,7 @@
 import random
 import sqlite3
 
+import duckdb
 import pytest
 
 CLINIC = ("sqlite:///clinic.db", "--table", "Patients")
@@ -79,3 +80,47 @@ def test_a_probe_gets_by_columns_with_nulls(run):
     tables = next(each for each in found["tried"] if each["family"] == "tables")
     assert set(tables["functions"]) == {"", "floor"}
     assert tables["noise"] == 0
+
+
+def test_of_a_million_people_some_are_read_at_once_and_all_are_too_many(run, tmp_path):
+    with sqlite3.connect(tmp_path / "big.db") as connection:
+        connection.execute("CREATE TABLE people (id integer PRIMARY KEY, ill integer)")
+        rows = ((at, at * 2654435761 >> 8 & 1) for at in range(1_000_000))
+        connection.executemany("INSERT INTO people VALUES (?, ?)", rows)
+    connection.close()
+    words = ("audit", "sqlite:///big.db", "--table", "people", "--id", "id", "--secret", "ill = 1")
+    many = run(*words)
+    assert many.code == 2
+    assert "lists more than 20,000 people; choose some by a range of ids" in many.err
+    few = run(*words, "--between", 5000, 5059, "--family", "subsets", "-m", 150, "--json")
+    assert few.json["implied"] == 60
+
+
+def test_a_file_that_is_a_database_and_a_table_that_is_not_there(run):
+    plain = run("audit", "clinic.db")
+    assert plain.code == 2
+    assert "clinic.db is a database; write sqlite:///clinic.db" in plain.err
+    absent = run("audit", "sqlite:///clinic.db", "--table", "nobody", *ID, *HIV)
+    assert absent.code == 2
+    assert "there is no table 'nobody'; there is Patients (Select, diagnosis" in absent.err
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_people_of_composite_keys_and_dates_are_asked_by_tables(run, tmp_path, kind):
+    if kind == "duckdb":
+        connection = duckdb.connect(tmp_path / "odd.duckdb")
+        word = "duckdb:///odd.duckdb"
+    else:
+        connection = sqlite3.connect(tmp_path / "odd.db")
+        word = "sqlite:///odd.db"
+    connection.execute('CREATE TABLE visits (clinic int, "No" text, "select" text, day date)')
+    rows = [(at % 3, f"n{at}", "yn"[at % 7 < 3], f"2020-0{1 + at % 2}-11") for at in range(60)]
+    connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
+    connection.commit()
+    connection.close()
+    secret = ("--secret", "\"select\" = 'y'", "--known", "day")
+    said = run("probe", word, "--table", "visits", "--id", "clinic,No", "--known", "day", "--json")
+    tables = next(each for each in said.json["tried"] if each["family"] == "tables")
+    assert (tables["refused"], tables["noise"]) == (None, 0)
+    words = ("audit", word, "--table", "visits", "--id", "clinic,No", *secret, "--json")
+    assert run(*words, "--family", "tables").json["family"] == "tables"

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.queries.tables import resolved
 from countleak.attack.secrets import Secret
 from countleak.errors import InputError, ShapeError
 from countleak.files import Name, Record, Records, read_records
@@ -118,7 +119,8 @@ class Transcript:
             )
         everything = row.size == len(queries) and bool((np.diff(row) == 1).all())
         taken = queries if everything else queries.take(row)
-        return cls(taken, answers.values, answers.released, names, about)
+        as_answered, kept = resolved(taken, about, answers.released)
+        return cls(as_answered, answers.values, answers.released, names, about).where(kept)
 
     def __len__(self) -> int:
         return len(self.queries)

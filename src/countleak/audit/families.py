@@ -26,19 +26,25 @@ PLAIN_GROUPINGS = ("", "floor", "substring", "date_trunc")
 EVERY_GROUPING = ("", *RANGES, "substring", "date_trunc")
 # Cells of so many people are not all suppressed by a system that hides the usual 5.
 SMALLEST_CELL = 4.0
+# Of more columns most cells hold nobody.
+MOST_WAYS = 3
 
 
 @dataclass(frozen=True)
 class Known:
     """What is known of everyone besides who they are: ``columns``, and how they can be grouped.
 
-    ``functions`` are those that the system groups by; tables are made of cells that hold
-    ``smallest`` people or more on average.
+    ``functions`` are those that the system groups by, of up to ``ways`` columns at once; tables are
+    made of cells that hold ``smallest`` people or more on average. Some functions may be
+    ``of_any_width``. With ``merged`` the system shows what it merges of a table, too.
     """
 
     columns: tuple[str, ...] = ()
     functions: tuple[str, ...] = PLAIN_GROUPINGS
     smallest: float = SMALLEST_CELL
+    ways: int = MOST_WAYS
+    merged: bool = False
+    of_any_width: tuple[str, ...] = ()
 
     def of(self, people: People) -> dict[str, NDArray[Any]]:
         """The columns (n,) by name, and the id where it is a number."""
@@ -52,7 +58,7 @@ class Known:
         found: list[Grouping] = []
         for name, values in self.of(people).items():
             ways = [w for w in self.functions if w or name not in people.key]
-            found += groupings_of(name, values, ways)
+            found += groupings_of(name, values, ways, self.of_any_width)
         return found
 
 
@@ -103,21 +109,24 @@ def family_queries(
 def _tables(people: People, count: int, rng: np.random.Generator, known: Known) -> Queries:
     groupings = known.groupings(people)
     columns = known.of(people)
-    tables = tables_of(columns, groupings, count, rng, smallest=known.smallest)
+    tables = tables_of(columns, groupings, count, rng, ways=known.ways, smallest=known.smallest)
     if not tables:
         raise InputError(
             "what is known of the people makes no table with more than one cell; name known "
             "columns of which several people share a value"
         )
-    return table_queries(people.ids, columns, tables)
+    return table_queries(people.ids, columns, tables, merged=known.merged)
 
 
-def statements(asked: Queries | Transcript) -> int:
-    """How many statements it takes, or took, to ask; all cells of a table come in one."""
+def statements(asked: Queries | Transcript, *, by_table: bool = True) -> int:
+    """How many statements it takes, or took, to ask.
+
+    All cells of a table come in one, unless the system is not asked ``by_table``.
+    """
     if isinstance(asked, Transcript):
         queries, about = asked.queries, asked.about
     else:
         queries, about = asked, np.zeros(len(asked), np.int64)
-    if queries.family.name != "tables":
+    if queries.family.name != "tables" or not by_table:
         return len(queries)
     return len(np.unique(np.column_stack([about, queries.parameters[TABLE]]), axis=0))

@@ -6,8 +6,8 @@ where every condition adds noise of its own.
 """
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from math import gcd
 from typing import Any
@@ -16,103 +16,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.queries.groupings import RANGES, Grouping
 from countleak.attack.queries.subsets import Subsets
-from countleak.attack.queries.tables import TABLE, table_queries, tables_of
-from countleak.attack.transcript import Answers
+from countleak.attack.queries.tables import (
+    MERGED,
+    TABLE,
+    Statement,
+    Table,
+    merged_in,
+    table_queries,
+    tables_of,
+)
+from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.families import (
     EVERY_GROUPING,
-    SMALLEST_CELL,
+    MOST_WAYS,
     Known,
     families_for,
     family_queries,
     statements,
 )
+from countleak.audit.findings import AS_ZERO, SAME, Findings, Tried
 from countleak.audit.people import People
 from countleak.audit.targets import Target
 from countleak.audit.targets.sql import SqlQuestions
-from countleak.errors import InputError, NoResult, TargetError
+from countleak.errors import InputError, TargetError, Transient
 from countleak.progress import Progress, silent
 
 # Questions of a family that show its noise, and sets of which it is seen who is hidden.
 ASKED, TABLES, SIZES = 8, 3, 12
-# How much less a question tells of one person than a count of them alone. Of a random half, by the
-# mean square of its weights. Of a table, as measured: its cells are few, hidden, or nested in those
-# of others (500 tables of 827 people, noise of SD 1.4: standard errors of .29, not .06).
-OF_A_HALF, OF_A_TABLE = 4.0, 20.0
 AGAIN = 3
 # Of cells of about so many people some are shown and some are not.
 SMALL_CELL = 6.0
-# Answers that differ by less are equal, and there is no noise.
-SAME = 1e-6
-# Noise that is so much smaller cannot be told from chance by a few questions.
-CLEARLY = 1.5
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A family that was tried: how its first question read, and what came back.
-
-    ``refused`` is why it is not answered. ``noise`` is the SD of the answers around the true
-    counts and ``offset`` their mean; ``sticky`` says whether a question asked again got the same
-    answer, and is None where there is no noise to tell by. ``functions`` are those that a system
-    groups by, and ``too_few`` says that all its tables together do not determine everyone.
-    """
-
-    family: str
-    statement: str
-    refused: str | None = None
-    noise: float | None = None
-    offset: float | None = None
-    sticky: bool | None = None
-    functions: tuple[str, ...] = ()
-    too_few: bool = False
-
-    @property
-    def per_question(self) -> float | None:
-        """How uncertain one question leaves one person, as a variance: lower is better."""
-        if self.noise is None:
-            return None
-        return self.noise**2 * (OF_A_TABLE if self.family == "tables" else OF_A_HALF)
-
-
-@dataclass(frozen=True)
-class Findings:
-    """All that was found out: ``tried`` families, and what a system does to every count.
-
-    ``hidden`` is the largest set of people whose count was not answered, or answered 0, as
-    ``hidden_as`` says; None where even one person is counted, or where it could not be told.
-    """
-
-    tried: tuple[Tried, ...]
-    asked: int
-    base: int | None
-    fractions: bool
-    hidden: int | None
-    hidden_as: str | None
-
-    @property
-    def best(self) -> Tried:
-        """The family with the least noise for its cost, the cheapest of equals."""
-        answered = [each for each in self.tried if each.per_question is not None]
-        # Where nothing else is answered, few tables are better than none.
-        enough = [each for each in answered if not each.too_few] or answered
-        costs = {each.family: each.per_question or 0.0 for each in enough}
-        for each in enough:
-            if costs[each.family] <= CLEARLY * min(costs.values()) + SAME:
-                return each
-        reasons = "; ".join(f"{each.family}: {each.refused}" for each in self.tried)
-        raise NoResult(f"the system answers no family of questions ({reasons})")
-
-    @property
-    def is_noisy(self) -> bool:
-        """Whether answers differ from counts."""
-        return (self.best.noise or 0.0) > SAME
-
-    def known(self, columns: Sequence[str]) -> Known:
-        """What can be asked about those columns, of this system."""
-        tables = next((each for each in self.tried if each.family == "tables"), None)
-        smallest = 1.0 if self.hidden is None else max(SMALLEST_CELL, (self.hidden + 1) / 2)
-        return Known(tuple(columns), () if tables is None else tables.functions, smallest)
+# What was merged is off by no more than so many times the noise of a cell.
+FITS = 5.0
+NOBODY = "it shows no groups of"
+# So many are counted by chance in groups that nobody is in.
+FEW = 0.05
+# Of sets that are hidden by their size half or more are not seen, and seldom a larger one.
+HALF, SELDOM = 0.5, 0.25
 
 
 def probe(
@@ -133,12 +75,15 @@ def probe(
     asking = _Asking(target, people, known, np.random.default_rng([seed, 21]))
     tried: list[Tried] = []
     for family in families:
+        if family == "tables" and not asking.questions.whole_tables and asking.values:
+            # Cell by cell they cost more than any other family, and tell less.
+            continue
         tried.append(asking.tables() if family == "tables" else asking.family(family))
         progress(len(tried), len(families) + 1)
-        if len(tried) == 2 and tried[0].refused and tried[0].refused == tried[1].refused:
-            # Whatever it is, it is not the question.
-            raise TargetError(tried[0].refused)
-    hidden, hidden_as = asking.hidden(tried)
+    if tried[0].refused is not None and len({each.refused for each in tried}) == 1:
+        # Whatever it is, it is not the question.
+        raise TargetError(tried[0].refused)
+    hidden, hidden_as = asking.hidden({each.family for each in tried if each.refused is None})
     progress(len(families) + 1, len(families) + 1)
     values = np.concatenate([np.zeros(0), *asking.values])
     whole = bool((np.abs(values - np.rint(values)) < SAME).all())
@@ -148,6 +93,26 @@ def probe(
     )
 
 
+@dataclass(frozen=True)
+class _Listening(SqlQuestions):
+    """Questions that note each ``NULL`` which comes back, and each group that nobody is in."""
+
+    nulls: list[None] = field(default_factory=list)
+    strangers: list[float] = field(default_factory=list)
+
+    def counted(self, table: Statement, rows: Iterable[Sequence[Any]]) -> Answers:
+        told = list(rows)
+        for *shown, value in told:
+            merged = all(each in MERGED for each in shown)
+            if len(shown) == len(table.groupings) and not merged and table.at(shown) is None:
+                self.strangers.append(self.count_of(value) or 0.0)
+        return super().counted(table, told)
+
+    @property
+    def count_of_nothing(self) -> None:
+        self.nulls.append(None)
+
+
 class _Asking:
     """The questions of a probe about some people, counted, and all that was answered."""
 
@@ -155,19 +120,22 @@ class _Asking:
         questions = getattr(target, "questions", None)
         if not isinstance(questions, SqlQuestions):
             raise InputError("only a system that takes SQL can be probed; name a family instead")
-        # Nobody's secret is asked about, and zeros are to be seen as they are.
-        as_is = replace(questions.system, suppressed_as=None)
-        self.questions = replace(questions, secret=None, system=as_is)
+        # Nobody's secret is asked about; zeros are to be seen as they are, and rows that lack too.
+        as_is = replace(questions.system, suppressed_as=None, hides=True)
+        known_of = {each.name: getattr(questions, each.name) for each in fields(questions)}
+        self.questions = _Listening(**{**known_of, "secret": None, "system": as_is})
         asked: Any = copy.copy(target)
         asked.questions = self.questions
         self._target: Target = asked
         self._people, self._known, self._rng = people, known, rng
         self.asked = 0
         self.values: list[NDArray[np.float64]] = []
+        # What was asked by tables, and came back.
+        self.cells: list[Transcript] = []
 
     def answers(self, queries: Queries) -> Answers:
         """The answers to all questions."""
-        self.asked += statements(queries)
+        self.asked += statements(queries, by_table=self.questions.whole_tables)
         answers = Answers.join(self._target.answer(queries, np.arange(len(queries))))
         self.values.append(answers.values[answers.released])
         return answers
@@ -181,35 +149,116 @@ class _Asking:
             self.answers(queries.take(np.array([0])))
             return self._judged(Tried(name, statement), queries)
         except TargetError as error:
+            if isinstance(error, Transient) and not self.values:
+                # It is not there at all.
+                raise
             return Tried(name, statement, refused=str(error))
 
     def tables(self) -> Tried:
         """The functions that a system groups by, and the noise of cells as an audit asks them."""
         columns, groupings = self._known.of(self._people), self._known.groupings(self._people)
-        accepted: list[str] = []
+        coarsest: dict[str, dict[str, Grouping]] = {}
         refused: list[Tried] = []
         for function in dict.fromkeys(grouping.function for grouping in groupings):
-            ways = [grouping for grouping in groupings if grouping.function == function]
+            own = [grouping for grouping in groupings if grouping.function == function]
             # The coarsest of them has the fullest cells.
-            coarse = min(ways, key=lambda way: len(set(way.labels(columns[way.column]))))
-            queries = table_queries(self._people.ids, columns, [(coarse,)])
-            try:
-                self.answers(queries)
-                accepted.append(function)
-            except TargetError as error:
-                refused.append(Tried("tables", self._of_table(queries), refused=str(error)))
-        if not accepted:
-            return refused[0]
-        known = replace(self._known, functions=tuple(accepted))
+            own.sort(key=lambda way: len(set(way.labels(columns[way.column]))), reverse=True)
+            queries = self._cells((own[-1],))
+            if (reason := self._refusal(queries)) is None:
+                coarsest[function] = {way.column: way for way in own}
+            else:
+                refused.append(Tried("tables", self._of_table(queries), refused=reason))
+        if not coarsest:
+            # Of what is answered, that it shows nobody tells more than that others are not.
+            return next((each for each in refused if NOBODY in str(each.refused)), refused[0])
+        by_column = {name: way for ways in coarsest.values() for name, way in ways.items()}
+        ways = self._ways([*by_column.values()])
+        of_any_width = self._of_any_width(coarsest)
+        known = replace(
+            self._known, functions=tuple(coarsest), ways=ways, of_any_width=of_any_width
+        )
         every = family_queries("tables", self._people, None, self._rng, known)
-        chosen = np.isin(every.parameters[TABLE], self._rng.integers(0, statements(every), TABLES))
-        some = every.take(np.flatnonzero(chosen))
-        tried = Tried("tables", self._of_table(some))
-        few = len(every) < len(self._people)
+        some = self._some(every)
+        tried = Tried(
+            "tables",
+            self._of_table(some),
+            functions=known.functions,
+            ways=ways,
+            of_any_width=of_any_width,
+            too_few=len(every) < len(self._people),
+        )
         try:
-            return self._judged(replace(tried, functions=tuple(accepted), too_few=few), some)
+            judged = self._judged(tried, some)
+            self._small_cells(known)
         except TargetError as error:
             return replace(tried, refused=str(error))
+        return replace(judged, merges=self._merges(judged.noise or 0.0))
+
+    def _of_any_width(self, coarsest: Mapping[str, Mapping[str, Grouping]]) -> tuple[str, ...]:
+        """The functions whose ranges need not be 1, 2 or 5 times a power of ten wide."""
+        found = []
+        for function, by_column in coarsest.items():
+            grouping = next(iter(by_column.values()))
+            if function in RANGES and function != "round" and isinstance(grouping.size, int):
+                odd = replace(grouping, size=grouping.size + grouping.size // 3 + 1)
+                if self._refusal(self._cells((odd,))) is None:
+                    found.append(function)
+        return tuple(found)
+
+    def _cells(self, table: Table) -> Queries:
+        """The cells of a table, and what is merged of it where that can be asked for."""
+        columns = self._known.of(self._people)
+        merged = self.questions.whole_tables
+        return table_queries(self._people.ids, columns, [table], merged=merged)
+
+    def _refusal(self, queries: Queries) -> str | None:
+        """Why a table is not answered, or not as it is understood here."""
+        self.questions.strangers.clear()
+        try:
+            answers = self.answers(queries)
+        except TargetError as error:
+            return str(error)
+        if sum(self.questions.strangers) > FEW * len(self._people):
+            return "it shows groups that nobody is in, so it groups otherwise"
+        seen = Transcript.of(queries, answers)
+        self.cells.append(seen)
+        cells = ~merged_in(seen.queries) & seen.released & (seen.values != 0)
+        people = int(seen.queries.matrix[cells].sum(dtype=np.int64))
+        if people >= len(self._people) / 2:
+            return None
+        return f"{NOBODY} {len(self._people) - people} of {len(self._people)} people"
+
+    def _ways(self, groupings: Sequence[Grouping]) -> int:
+        """Of how many columns at once tables are answered."""
+        most = min(MOST_WAYS, len(groupings))
+        for ways in range(2, most + 1):
+            if self._refusal(self._cells(tuple(groupings[:ways]))) is not None:
+                return ways - 1
+        return most
+
+    def _some(self, every: Queries) -> Queries:
+        """Some tables of all, or some of their cells where each is a question."""
+        if self.questions.whole_tables:
+            numbers = self._rng.integers(0, statements(every), TABLES)
+            return every.take(np.flatnonzero(np.isin(every.parameters[TABLE], numbers)))
+        return every.take(np.sort(self._rng.permutation(len(every))[:ASKED]))
+
+    def _small_cells(self, known: Known) -> None:
+        """Ask for a table of which some cells are so small that they may be hidden."""
+        columns = known.of(self._people)
+        every = tables_of(columns, known.groupings(self._people), 200, self._rng, ways=known.ways)
+        pools = (self._cells(table) for table in every)
+        queries = min(pools, key=lambda q: abs(len(self._people) / len(q) - SMALL_CELL))
+        if not self.questions.whole_tables:
+            queries = self._some(queries)
+        self.cells.append(Transcript.of(queries, self.answers(queries)))
+
+    def _merges(self, noise: float) -> bool:
+        """Whether a row more counts those whose own cells were hidden."""
+        off = [seen.residuals(np.ones(len(self._people))) for seen in self.cells]
+        merged = [merged_in(seen.queries)[seen.released] for seen in self.cells]
+        beside = np.concatenate(off)[np.concatenate(merged)]
+        return bool(beside.size) and float(np.abs(beside).max()) <= FITS * noise + SAME
 
     def _of_table(self, queries: Queries) -> str:
         """The statement that asks for the first table."""
@@ -235,39 +284,46 @@ class _Asking:
             sticky=same if noisy and both.any() else None,
         )
 
-    def hidden(self, tried: Sequence[Tried]) -> tuple[int | None, str | None]:
+    def hidden(self, answered: Set[str]) -> tuple[int | None, str | None]:
         """The largest set of people that is hidden, as all smaller ones are, and how that shows."""
-        answered = {each.family for each in tried if each.refused is None}
         if "subsets" in answered:
             sizes = np.repeat(np.arange(1, SIZES + 1), 2)
             order = np.array([self._rng.permutation(len(self._people)) for _ in sizes])
             matrix = (order < sizes[:, None]).astype(np.int8)
             queries = Queries(self._people.ids, matrix, Subsets())
+            try:
+                seen = [Transcript.of(queries, self.answers(queries))]
+            except TargetError as error:
+                # Lists so short are refused, which tells nothing of others.
+                return None, str(error)
         elif "tables" in answered:
-            queries = self._small_cells(next(t for t in tried if t.family == "tables").functions)
+            seen = self.cells
         else:
             return None, None
-        try:
-            answers = self.answers(queries)
-        except TargetError as error:
-            # Lists so short are refused, which tells nothing of others.
-            return None, str(error)
-        counts = queries.dot(np.ones(len(self._people)))[answers.query]
-        missing = ~answers.released
-        unseen = missing | (answers.values == 0)
-        shown = counts[~unseen].min(initial=np.inf)
-        below = unseen & (counts < shown)
-        if not below.any() or counts[below].max() < 2:
+        counts = np.concatenate([each.queries.dot(np.ones(len(self._people))) for each in seen])
+        values = np.concatenate([each.values for each in seen])
+        missing = np.isnan(values)
+        unseen = missing | (values == 0)
+        hidden = _largest_hidden(counts, unseen)
+        if hidden is None:
             return None, None
-        # A table has no row for a cell that is hidden.
-        zeros = "subsets" in answered and not missing[below].all()
-        how = "answered 0" if zeros else "not answered"
-        return int(counts[below].max()), how
+        below = unseen & (counts <= hidden)
+        if not missing[below].all():
+            how = AS_ZERO
+        elif self.questions.nulls:
+            how = "answered NULL"
+        else:
+            how = "not answered" if "subsets" in answered else "left out of tables"
+        return hidden, how
 
-    def _small_cells(self, functions: tuple[str, ...]) -> Queries:
-        """The cells of a table of which some are so small that they may be hidden."""
-        known = replace(self._known, functions=functions)
-        columns = known.of(self._people)
-        every = tables_of(columns, known.groupings(self._people), 10_000, self._rng)
-        pools = (table_queries(self._people.ids, columns, [table]) for table in every[:200])
-        return min(pools, key=lambda q: abs(len(self._people) / len(q) - SMALL_CELL))
+
+def _largest_hidden(counts: NDArray[np.float64], unseen: NDArray[np.bool_]) -> int | None:
+    """The largest size of a set that is unseen, half or more, as all smaller ones are."""
+    hidden = 0
+    for size in np.unique(counts[counts > 0]).tolist():
+        if unseen[counts == size].mean() < HALF:
+            break
+        hidden = int(size)
+    # Where many large ones are 0 as well, it is the noise.
+    large = unseen[counts > hidden]
+    return hidden if hidden >= 2 and large.size and large.mean() < SELDOM else None

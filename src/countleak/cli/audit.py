@@ -26,7 +26,7 @@ from countleak.cli.option_rules import ABSENT, Needs, check_given, needs
 from countleak.cli.questions import Probed, Questions
 from countleak.cli.report import files_in_words
 from countleak.cli.rule_options import RULE_OPTIONS, RULES_BY_SECRET, StatedRules
-from countleak.cli.showing import show, warn_of_suppression
+from countleak.cli.showing import asked_by_table, show, warn_of_suppression
 from countleak.cli.target_options import (
     IN_PROCESS,
     TARGET_HELP,
@@ -41,6 +41,7 @@ from countleak.cli.target_options import (
     target_needs,
 )
 from countleak.errors import InputError, MissingExtra, NoResult
+from countleak.foreign import clean
 from countleak.shares import percent
 
 FAILED = 1
@@ -163,7 +164,10 @@ def audit(
     fail_above, rules = judging.checked(), stated.rules()
     people = people_asked(target, who, live, questions.columns, secret is not None)
     if secret is None:
-        raise InputError("say what is secret, like --secret \"status = 'C'\"")
+        columns = ", ".join(people.all_columns)
+        raise InputError(
+            f"say what is secret, like --secret \"status = 'C'\"; there is {clean(columns)}"
+        )
     answers = judging.known(people, who.id_column)
     named = answers.named(secret)
     values = len(named.conditions)
@@ -172,11 +176,13 @@ def audit(
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
     probed = questions.probed(target, people, systems, folder, seed)
+    systems = systems if probed is None else probed.seen(systems, target)
     snaps = not target.is_live or live.system_at(target).snaps
     plan = questions.plan(people, probed, snaps, seed)
     opened = systems.open(target, people, named, plan, seed)
     rules = decoding.rules(rules, opened)
-    asking = questions.asking(plan, probed, named, seed)
+    by_table = asked_by_table(opened, plan)
+    asking = questions.asking(by_table, probed, named, seed)
     count = len(plan) * values
     if target.is_live or questions.dry_run:
         show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
@@ -213,7 +219,7 @@ def audit(
         warn_of_suppression(opened, result.transcript)
     failed = fail_above is not None and result.leaks_more_than(fail_above)
     if json:
-        record = _record(result, opened.about, folder, failed, probed)
+        record = _record(result, opened.about, folder, failed, probed, by_table)
         console.print_json(record if twin is None else {**record, "control": twin.record()})
     elif fail_above is not None:
         console.say(result.verdict_in_words(fail_above))
@@ -277,15 +283,21 @@ def _nothing_shown(result: AuditResult, target: TargetWord) -> str | None:
 
 
 def _record(
-    result: AuditResult, about: str, folder: Path, failed: bool, probed: Probed | None
+    result: AuditResult,
+    about: str,
+    folder: Path,
+    failed: bool,
+    probed: Probed | None,
+    by_table: bool,
 ) -> dict[str, Any]:
+    asked = statements(result.transcript, by_table=by_table) + (probed.asked if probed else 0)
     basis = result.guess.basis
     return {
         "folder": str(folder),
         "system": about,
         "secret": str(result.secret),
         "family": result.transcript.queries.family.name,
-        "queries": statements(result.transcript) + (probed.asked if probed else 0),
+        "queries": asked,
         "probe": None if probed is None else asdict(probed),
         "answers": len(result.transcript),
         "accuracy": None,

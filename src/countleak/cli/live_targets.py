@@ -14,7 +14,7 @@ from countleak.audit.targets.embedded import READERS, DuckTarget
 from countleak.audit.targets.listing import listed_people, tables_of_postgres
 from countleak.audit.targets.postgres import PostgresTarget
 from countleak.audit.targets.rest import RestTarget
-from countleak.audit.targets.sql import CountSql, SqlQuestions
+from countleak.audit.targets.sql import CountSql, SqlQuestions, System
 from countleak.cli import console
 from countleak.errors import InputError, TargetError
 from countleak.foreign import clean
@@ -22,6 +22,7 @@ from countleak.own_code import load
 
 if TYPE_CHECKING:
     from countleak.attack.secrets import Secret
+    from countleak.cli.options import Who
     from countleak.cli.target_options import Live, TargetWord
 
 LiveTarget = (
@@ -30,18 +31,30 @@ LiveTarget = (
 DUCKDB = "duckdb:///"
 # Where the table is not named yet.
 UNNAMED = "?"
+# Kinds of systems that answer all cells of a table at once.
+TAKING_TABLES = ("postgresql", "database", "duckdb")
 MOST_SHOWN = 10
 KINDS = {"i": "integer", "u": "integer", "f": "number", "b": "boolean", "U": "text"}
 
 
 def live_target(
-    word: "TargetWord", live: "Live", people: People, secret: "Secret | None", dry_run: bool
+    word: "TargetWord",
+    live: "Live",
+    people: People,
+    secret: "Secret | None",
+    system: System,
+    dry_run: bool,
 ) -> LiveTarget:
     """The system that a word names, which may be asked; a command is started unless it is dry."""
     template = None if live.count_sql is None else CountSql(live.count_sql)
     table = live.table or _own_table(word, people)
     questions = SqlQuestions(
-        table or UNNAMED, people.key, secret, live.system_at(word), template=template
+        table or UNNAMED,
+        people.key,
+        secret,
+        system,
+        template=template,
+        takes_tables=word.kind in TAKING_TABLES,
     )
     if table is None and word.kind == "http":
         raise InputError("name the table that is asked about with --table")
@@ -54,13 +67,13 @@ def live_target(
 
 
 def named_people(
-    word: "TargetWord", live: "Live", id_column: str | None, columns: Sequence[str], secret: bool
+    word: "TargetWord", live: "Live", who: "Who", columns: Sequence[str], secret: bool
 ) -> People:
     """The people that the table of a database lists itself, where nobody else names them.
 
     What is not named, table, id or the secret, is asked for with what there is.
     """
-    key = tuple(part.strip() for part in (id_column or "").split(",") if part.strip())
+    key = tuple(part.strip() for part in (who.id_column or "").split(",") if part.strip())
     table = live.table or _own_table(word, None)
     questions = SqlQuestions(table or UNNAMED, key or (UNNAMED,), None, live.system_at(word))
     target = _authorised(_target(word, live, questions, None), live)
@@ -77,8 +90,10 @@ def named_people(
             raise InputError(f"there is no column {strangers[0]!r}; {_there_is(target)}")
     try:
         with console.waiting("reading ids"):
-            return listed_people(target, columns)
+            return listed_people(target, columns, who.between)
     except TargetError as error:
+        if isinstance(target, DatabaseTarget | DuckTarget) and table not in target.tables():
+            raise InputError(f"there is no table {table!r}; {_there_is(target)}") from None
         raise InputError(
             f"the people cannot be read from the table ({error}); name them in a file, with "
             "--people"

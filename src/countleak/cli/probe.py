@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from countleak.audit.probe import Findings, Tried
+from countleak.audit.findings import Findings, Tried
 from countleak.audit.probe import probe as probe_target
 from countleak.cli import console, options
 from countleak.cli.option_rules import needs
+from countleak.cli.questions import TOO_FEW
 from countleak.cli.target_options import (
     Live,
     Release,
@@ -81,7 +82,11 @@ def tell(findings: Findings) -> None:
 
 def in_words(findings: Findings) -> list[str]:
     """What a system does to counts, and what to ask it."""
-    lines = []
+    lines = [
+        "Conditions may be about ids: anybody can be counted or left out."
+        if findings.by_id
+        else "No condition about ids is answered."
+    ]
     if findings.hidden is not None:
         lines.append(f"Counts of {findings.hidden} or fewer are {findings.hidden_as}.")
     if findings.base is not None:
@@ -90,9 +95,15 @@ def in_words(findings: Findings) -> list[str]:
         lines.append("Answers are not whole numbers.")
     best = findings.best
     noise = f"noise of SD {best.noise:.2g}" if findings.is_noisy else "no noise"
+    if best.sticky is not None:
+        again = "the same" if best.sticky else "another"
+        lines.append(f"The same question again gets {again} noise.")
+    if best.functions and best.family == "tables":
+        merged = ", and shows a row of what it hides" if best.merges else ""
+        lines.append(f"It groups by up to {best.ways} columns at once{merged}.")
     lines.append(f"Proposed: {best.family}, {noise}, like {best.statement[:SHOWN]}")
     if best.too_few:
-        lines.append("All its tables together do not determine everyone; name more known columns.")
+        lines.append(TOO_FEW)
     return lines
 
 

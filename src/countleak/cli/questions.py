@@ -1,6 +1,7 @@
 """Which questions an audit asks: of a family that is named, or that a probe proposes."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -13,8 +14,9 @@ from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import fits_digits
 from countleak.attack.secrets import Bit, Secret
 from countleak.audit.families import Known, family_queries
+from countleak.audit.findings import AS_ZERO, Findings
 from countleak.audit.people import People
-from countleak.audit.probe import Findings, probe
+from countleak.audit.probe import probe
 from countleak.audit.run import Asking
 from countleak.cli import console, options
 from countleak.cli.option_rules import GIVEN, needs
@@ -23,6 +25,7 @@ from countleak.errors import InputError
 from countleak.files import replacing
 
 PROBE = "probe.json"
+TOO_FEW = "All its tables together do not determine everyone; name more known columns."
 Family = Literal["digits", "subsets", "hashed", "ranges", "tables"]
 
 
@@ -35,14 +38,29 @@ class Probed:
     family: str
     noise: float
     functions: tuple[str, ...]
+    ways: int
+    merged: bool
+    of_any_width: tuple[str, ...]
     smallest: float
+    hidden_as: str | None
+    too_few: bool
 
     @classmethod
     def of(cls, findings: Findings, system: str) -> "Probed":
         """The proposal of some findings."""
         known, best = findings.known(()), findings.best
         return cls(
-            system, findings.asked, best.family, best.noise or 0.0, known.functions, known.smallest
+            system,
+            findings.asked,
+            best.family,
+            best.noise or 0.0,
+            known.functions,
+            known.ways,
+            known.merged,
+            known.of_any_width,
+            known.smallest,
+            findings.hidden_as if findings.hidden else None,
+            best.too_few,
         )
 
     @classmethod
@@ -50,7 +68,8 @@ class Probed:
         """The proposal in a file, if it is about this system."""
         try:
             record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            probed = cls(**{**record, "functions": tuple(record["functions"])})
+            several = {name: tuple(record[name]) for name in ("functions", "of_any_width")}
+            probed = cls(**{**record, **several})
         except (OSError, ValueError, TypeError, KeyError):
             return None
         is_known = probed.family in get_args(Family) and isinstance(probed.asked, int)
@@ -62,9 +81,29 @@ class Probed:
         with replacing(path) as file:
             file.write(json.dumps(asdict(self), indent=2) + "\n")
 
+    def known(self, columns: Sequence[str]) -> Known:
+        """What can be asked about those columns."""
+        return Known(
+            tuple(columns),
+            self.functions,
+            self.smallest,
+            self.ways,
+            self.merged,
+            self.of_any_width,
+        )
+
+    def seen(self, systems: Systems, word: TargetWord) -> Systems:
+        """The systems, with a live one as the probe has seen it where nothing else is stated."""
+        if self.hidden_as is None or not word.is_live or systems.live.system is not None:
+            return systems
+        zero = 0.0 if self.hidden_as == AS_ZERO else None
+        system = replace(systems.live.system_at(word), hides=True, suppressed_as=zero)
+        return replace(systems, seen=system)
+
     def __str__(self) -> str:
         noise = f"noise of SD {self.noise:.2g}" if self.noise else "no noise"
-        return f"Probed with {self.asked} statements: {self.family}, {noise}."
+        few = f" {TOO_FEW}" if self.too_few else ""
+        return f"Probed with {self.asked} statements: {self.family}, {noise}.{few}"
 
 
 @needs(
@@ -158,17 +197,13 @@ class Questions(options.KnownColumns):
         size = self.pool
         if size is None and most is not None:
             size = max(most, 1000) if self.adaptive else most
-        about = (
-            Known(self.columns)
-            if probed is None
-            else replace(Known(self.columns), functions=probed.functions, smallest=probed.smallest)
-        )
+        about = Known(self.columns) if probed is None else probed.known(self.columns)
         return family_queries(family, people, size, np.random.default_rng([seed, 1]), about)
 
-    def asking(self, plan: Queries, probed: Probed | None, secret: Secret, seed: int) -> Asking:
-        """How the pool is asked about a secret."""
+    def asking(self, by_table: bool, probed: Probed | None, secret: Secret, seed: int) -> Asking:
+        """How the pool is asked about a secret, table ``by_table`` or one count at a time."""
         # A table is one statement, however many cells it has, so all of its cells are asked for.
-        most = None if plan.family.name == "tables" else self._left(probed)
+        most = None if by_table else self._left(probed)
         if not self.adaptive:
             return Asking(most, seed=seed)
         goals: dict[str, Goal | None] = {

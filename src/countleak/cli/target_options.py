@@ -101,6 +101,8 @@ def read_target(word: str | TargetWord) -> TargetWord:
     if isinstance(word, TargetWord):
         return word
     target = TargetWord(word)
+    if (scheme := _database_in(word)) is not None:
+        raise InputError(f"{clean(word)} is a database; write {scheme}{clean(word)}")
     if target.people is not None and not is_file(target.people):
         if target.people.endswith((".csv", ".parquet")):
             raise InputError(f"{clean(word)}: no such file")
@@ -112,6 +114,18 @@ def read_target(word: str | TargetWord) -> TargetWord:
             f"{hint if is_generated(word) else ''}"
         )
     return target
+
+
+def _database_in(word: str) -> str | None:
+    """How to address the database that a file of that name is, if it is one."""
+    try:
+        with Path(word).open("rb") as file:
+            head = file.read(16)
+    except OSError:
+        return None
+    if head.startswith(b"SQLite format 3"):
+        return "sqlite:///"
+    return "duckdb:///" if head[8:12] == b"DUCK" else None
 
 
 def shown_name(word: str) -> str:
@@ -312,6 +326,7 @@ class Systems:
     live: Live = field(default_factory=Live)
     sign_noise: str = TWO_SUBSETS
     dry_run: bool = False
+    seen: System | None = None
 
     def open(
         self, word: TargetWord, people: People, secret: Secret, queries: Queries, seed: int
@@ -348,7 +363,8 @@ class Systems:
         # Loaded here: most audits ask no system of this kind.
         from countleak.cli.live_targets import live_target
 
-        target = live_target(word, self.live, people, secret, self.dry_run)
+        seen = self.seen or self.live.system_at(word)
+        target = live_target(word, self.live, people, secret, seen, self.dry_run)
         own = target.questions.template
         about = target.questions.about + ("" if own is None else f", by {clean(own.text)}")
         system = target.questions.system.name
@@ -381,5 +397,5 @@ def people_asked(
     # Loaded here: most audits ask no database.
     from countleak.cli.live_targets import named_people
 
-    people = named_people(target, live, who.id_column, columns, secret)
+    people = named_people(target, live, who, columns, secret)
     return people.between(*who.between) if who.between else people

@@ -32,6 +32,7 @@ def shown_by_duckdb(values, grouping):
         (AMOUNTS, Grouping("v", "floor_by", 10)),
         (AMOUNTS, Grouping("v", "round_by", 10)),
         (AMOUNTS - 20, Grouping("v", "floor", 5)),
+        (AMOUNTS - 20, Grouping("v", "round", 10)),
         (ZIPS, Grouping("v", "substring", 2)),
         (DAYS, Grouping("v", "date_trunc", "month")),
         (DAYS, Grouping("v", "date_trunc", "quarter")),
@@ -45,6 +46,22 @@ def test_the_labels_are_those_that_a_database_shows(values, grouping):
     if grouping.function == "date_trunc":
         shown = [str(day)[:10] for day in shown]
     assert shown == labels
+
+
+@pytest.mark.parametrize(
+    ("values", "grouping"),
+    [
+        (np.array([-5, 0, 49, 50, 51, 99_999, 100_000, 10**7]), Grouping("v", "width_bucket", 50)),
+        (np.array([-251, -250, -249, 0, 49, 50, 149, 150]), Grouping("v", "round", 100)),
+    ],
+    ids=str,
+)
+def test_ranges_that_postgres_has_are_labelled_as_it_shows_them(postgres, values, grouping):
+    listed = ", ".join(f"({value})" for value in values)
+    text = f"SELECT {grouping} FROM (VALUES {listed}) AS t(v)"
+    shown = [value for (value,) in postgres.connection.execute(text.encode()).fetchall()]
+    labels = grouping.labels(values)
+    assert [as_shown(x, y) for x, y in zip(labels, shown, strict=True)] == labels
 
 
 def test_what_is_shown_as_text_is_read_like_the_labels():
@@ -62,6 +79,9 @@ def test_columns_are_grouped_as_they_can_be():
     assert {g.function for g in groupings_of("v", AMOUNTS, functions)} == {
         "", "floor_by", "round_by",
     }  # fmt: skip
+    odd = groupings_of("v", AMOUNTS, ("floor", "round"), ("floor",))
+    assert {4, 6, 7} <= {g.size for g in odd if g.function == "floor"}
+    assert {g.size for g in odd if g.function == "round"} == {10}
     assert [g.size for g in groupings_of("v", DAYS, functions)] == [0, "year", "quarter"]
     assert [g.size for g in groupings_of("v", ZIPS, functions)] == [0, 1]
     assert groupings_of("v", np.array(["a", "a"]), functions) == []
@@ -71,7 +91,14 @@ def test_columns_are_grouped_as_they_can_be():
 
 @pytest.mark.parametrize(
     ("function", "size"),
-    [("sum", 1), ("floor_by", 0), ("floor_by", "5"), ("date_trunc", "day"), ("substring", -1)],
+    [
+        ("sum", 1),
+        ("floor_by", 0),
+        ("floor_by", "5"),
+        ("date_trunc", "day"),
+        ("substring", -1),
+        ("round", 20),
+    ],
 )
 def test_what_is_no_grouping_is_refused(function, size):
     with pytest.raises(InputError):

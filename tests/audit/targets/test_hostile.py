@@ -12,7 +12,7 @@ import pytest
 
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.secrets import Bit
-from countleak.attack.transcript import Journal, read_transcript
+from countleak.attack.transcript import Answers, Journal, read_transcript
 from countleak.audit.run import ask_into
 from countleak.audit.targets.limits import RequestLimits
 from countleak.audit.targets.postgres import PostgresTarget
@@ -182,13 +182,18 @@ def test_whoever_stalls_over_http_is_given_up(stall, connections):
             list(target.answer(QUERIES, np.arange(30)))
 
 
+def test_a_count_that_is_null_was_suppressed():
+    with hostile(postgres(lambda _: row(None))) as server:
+        answers = Answers.join(over_wire(server).answer(QUERIES, np.arange(3)))
+    assert not answers.released.any()
+
+
 NO_VALUES = {
     "NaN": row(b"NaN", FLOAT8),
     "Infinity": row(b"Infinity", FLOAT8),
     "1e14": row(b"1e14", FLOAT8),
     "a large whole number": row(b"9" * 18),
     "hundreds of digits": row(b"9" * 400, NUMERIC),
-    "NULL": row(None),
     "abc as int8": row(b"abc", INT8),
     "text": row(b"5", TEXT),
     "nothing": row(b""),

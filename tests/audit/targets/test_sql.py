@@ -286,3 +286,20 @@ def test_statements_are_made_as_they_are_wanted(monkeypatch):
     next(asked)
     assert len(made) <= 6
     asked.close()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "key", "expected"),
+    [
+        ("postgres", ("id",), 'COUNT(DISTINCT "id") FROM "t" WHERE "status" = \'C\' GROUP BY 1'),
+        ("tsql", ("id",), "COUNT(DISTINCT [id]) FROM [t] WHERE [status] = 'C' GROUP BY [sex]"),
+        ("oracle", ("id",), 'COUNT(DISTINCT "id") FROM "t" WHERE "status" = \'C\' GROUP BY "sex"'),
+        ("mysql", ("a", "b"), "COUNT(DISTINCT `a`, `b`) FROM `t` WHERE `status` = 'C' GROUP BY 1"),
+        ("sqlite", ("a", "b"), 'FROM (SELECT DISTINCT "sex" AS "group_1", "a", "b" FROM "t" WHERE'),
+    ],
+)
+def test_tables_are_grouped_as_each_dialect_takes_it(dialect, key, expected):
+    cells = table_queries(IDS, {"sex": np.array(["f", "m", "f"])}, [("sex",)])
+    questions = SqlQuestions("t", key, SECRET, PLAIN, dialect)
+    [(_, statement)] = questions.by_tables(cells, np.arange(2))
+    assert expected in statement

@@ -60,6 +60,15 @@ def test_bench_questions(bench, tmp_path):
     assert bench("questions", "--ranges", "2000").code == 2
 
 
+def test_bench_ask(bench):
+    found = bench("ask", "--family", "hashed", "--queries", 30, "--turns", 1, "--json").json
+    assert found["questions"] == 30
+    loop, whole, *parts = found["costs"]
+    assert sum(part["own_seconds"] for part in parts) > 0
+    beyond = whole["seconds"] - loop["seconds"]
+    assert found["share_by_clock"] == pytest.approx(beyond / loop["seconds"])
+
+
 def test_bench_serve(bench):
     words = ("serve", "--queries", 20, "--connections", "1,2")
     rows = bench(*words, "--json").json["rows"]

@@ -3,12 +3,15 @@
 A table crosses some known columns, or groups of their values; each of its cells counts the people
 in one combination of groups. Whoever knows the columns knows who is in which cell. A system that
 groups answers all cells of a table at once: ``statements_of`` says which belong together.
+
+Some systems merge the cells that they hide into one row more. It is planned as a cell of everyone
+that has no labels; ``resolved`` leaves in it only those whose own cells were hidden.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 Table = tuple[str | Grouping, ...]
 # The parameters: which table a cell belongs to, and its groups as JSON.
 TABLE, CELL = "table", "cell"
+# What systems show as the groups of what was merged: a star where a column is a text, else NULL.
+MERGED = (None, "*")
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Tables:
     def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":
         from sqlglot import exp
 
+        if not _has_labels(str(queries.parameters[CELL][position])):
+            raise InputError("what was merged has no condition; ask for tables, not for cells")
         groups = cell_of(queries, position)
         return exp.and_(*(_is(grouping, label) for grouping, label in groups.items()))
 
@@ -57,6 +64,37 @@ def cell_of(queries: Queries, position: int) -> dict[Grouping, Label]:
     return _read_cell(str(queries.parameters[CELL][position]))
 
 
+def merged_in(queries: Queries) -> NDArray[np.bool_]:
+    """Which cells (m,) are about what a system merges of their tables."""
+    return np.array([not _has_labels(cell) for cell in queries.parameters[CELL].tolist()])
+
+
+def resolved(
+    queries: Queries, about: NDArray[np.int64], released: NDArray[np.bool_]
+) -> tuple[Queries, NDArray[np.bool_]]:
+    """The queries as they were answered, and which of them (m,) were.
+
+    A row of what was merged counts those whose own cells were hidden; there is none where nothing
+    was merged. ``about`` (m,) is the value of the secret that a row asked about.
+    """
+    answered = np.ones(len(queries), np.bool_)
+    if not isinstance(queries.family, Tables):
+        return queries, answered
+    merged = np.flatnonzero(merged_in(queries))
+    if not merged.size:
+        return queries, answered
+    matrix = queries.matrix.copy()
+    tables = np.stack([about, queries.parameters[TABLE]])
+    for at in merged.tolist():
+        own = (tables == tables[:, [at]]).all(axis=0)
+        own[at] = False
+        hidden = queries.matrix[own & ~released].sum(axis=0, dtype=np.int8)
+        # Of a table of which something was not asked nobody knows who is hidden.
+        whole = bool((queries.matrix[own].sum(axis=0) == 1).all())
+        matrix[at], answered[at] = hidden, released[at] and whole and bool(hidden.any())
+    return replace(queries, matrix=matrix), answered
+
+
 @cache
 def _grouping(column: str, function: str, size: int | str) -> Grouping:
     return Grouping(column, function, size)
@@ -64,20 +102,44 @@ def _grouping(column: str, function: str, size: int | str) -> Grouping:
 
 def _read_cell(text: str) -> dict[Grouping, Label]:
     try:
-        found = {_grouping(*grouping): as_label(label) for *grouping, label in json.loads(text)}
+        found = {
+            _grouping(column, function, size): as_label(label[0]) if label else None
+            for column, function, size, *label in _parts(text)
+        }
         if found:
             return found
         raise ValueError("no groups")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the cell {text[:100]!r} of a table cannot be read ({error})") from None
+
+
+@lru_cache(100_000)
+def _has_labels(text: str) -> bool:
+    return all(len(part) == 4 for part in _parts(text))
+
+
+def _parts(text: str) -> list[list[Any]]:
+    """The groups of a cell, each with its label; without, it is about what was merged."""
+    try:
+        parts: list[list[Any]] = json.loads(text)
+        if {len(part) for part in parts} in ({3}, {4}):
+            return parts
+        raise ValueError("a group is a column, a function, a size and a label")
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the cell {text[:100]!r} of a table cannot be read ({error})") from None
 
 
 def table_queries(
-    ids: NDArray[Any], columns: Mapping[str, NDArray[Any]], tables: Sequence[Table]
+    ids: NDArray[Any],
+    columns: Mapping[str, NDArray[Any]],
+    tables: Sequence[Table],
+    *,
+    merged: bool = False,
 ) -> Queries:
     """A query for every cell, that anyone is in, of every table; ``columns`` are each (n,).
 
-    The parameter ``table`` numbers the tables, ``cell`` says which groups a cell combines.
+    With ``merged`` one more for each table, about what the system merges of it. The parameter
+    ``table`` numbers the tables, ``cell`` says which groups a cell combines.
     """
     rows: list[NDArray[np.bool_]] = []
     numbers: list[int] = []
@@ -88,12 +150,16 @@ def table_queries(
             raise InputError("a table needs at least one column")
         groupings = [_of(part) for part in table]
         member, first = codes.crossed(groupings)
+        named = [[each.column, each.function, each.size] for each in groupings]
         for cell, person in enumerate(first.tolist()):
             rows.append(member == cell)
-            numbers.append(number)
-            labels = [codes.labels[grouping][person] for grouping in groupings]
-            named = zip(groupings, labels, strict=True)
-            cells.append(json.dumps([[g.column, g.function, g.size, label] for g, label in named]))
+            labels = [codes.labels[each][person] for each in groupings]
+            labelled = [[*name, label] for name, label in zip(named, labels, strict=True)]
+            cells.append(json.dumps(labelled))
+        if merged:
+            rows.append(np.ones_like(member, np.bool_))
+            cells.append(json.dumps(named))
+        numbers += [number] * (len(cells) - len(numbers))
     parameters = {TABLE: np.array(numbers), CELL: np.array(cells)}
     return Queries(ids, np.array(rows, dtype=np.int8), Tables(), parameters)
 
@@ -115,16 +181,20 @@ def tables_of(
     for grouping in groupings:
         by_column.setdefault(grouping.column, []).append(grouping)
     codes = _Codes(columns)
-    every: list[Table] = []
-    for k in range(1, ways + 1):
-        for chosen in combinations(by_column.values(), k):
-            for table in product(*chosen):
-                people, cells = codes.size_of(table)
-                if cells > 1 and people / cells >= smallest:
-                    every.append(table)
-    if len(every) <= count:
-        return every
-    return [every[at] for at in np.sort(rng.choice(len(every), size=count, replace=False))]
+    every = [
+        table
+        for k in range(1, ways + 1)
+        for chosen in combinations(by_column.values(), k)
+        for table in product(*chosen)
+    ]
+    drawn: list[int] = []
+    for at in rng.permutation(len(every)).tolist():
+        people, cells = codes.size_of(every[at])
+        if cells > 1 and people / cells >= smallest:
+            drawn.append(at)
+        if len(drawn) == count:
+            break
+    return [every[at] for at in sorted(drawn)]
 
 
 def random_tables(
@@ -185,11 +255,15 @@ def _rank(label: Label) -> tuple[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A table as one statement asks for it: its ``groupings``, and the ``cells`` at positions."""
+    """A table as one statement asks for it: its ``groupings``, and the ``cells`` at positions.
+
+    ``merged`` is the position of what a system merges of it, where that is asked for.
+    """
 
     groupings: tuple[Grouping, ...]
     positions: NDArray[np.int64]
     cells: Mapping[tuple[Label, ...], int]
+    merged: int | None = None
 
     def at(self, shown: Sequence[Any]) -> int | None:
         """The position of the cell with these groups, as a system shows them; None: of no cell."""
@@ -198,6 +272,30 @@ class Statement:
         dates = [grouping.function == "date_trunc" for grouping in self.groupings]
         cut = [str(w)[:10] if is_date else w for w, is_date in zip(words, dates, strict=True)]
         return self.cells.get(tuple(cut))
+
+    def read(self, rows: Iterable[tuple[Sequence[Any], float]]) -> dict[int, float]:
+        """What rows, the groups as they are shown and a value in each, say of which positions.
+
+        Rows of no cell are left out; if there are any, nobody knows who else was merged. A position
+        of which several rows tell something else has no value, NaN.
+        """
+        values: dict[int, float] = {}
+        unclear: set[int] = set()
+        for shown, value in rows:
+            places = self._places(shown)
+            unclear |= places & values.keys() if len(places) == 1 else places
+            values |= dict.fromkeys(places, value)
+            if not places and self.merged is not None:
+                unclear.add(self.merged)
+        return {**values, **dict.fromkeys(unclear, np.nan)}
+
+    def _places(self, shown: Sequence[Any]) -> set[int]:
+        """The positions that a row may be about: of a cell, of what was merged, of none."""
+        places = {self.at(shown)}
+        if self.merged is not None and all(value in MERGED for value in shown):
+            alike = [cell for cell in self.cells if all(label in MERGED for label in cell)]
+            places = {self.merged, *(self.cells[cell] for cell in alike)}
+        return {place for place in places if place is not None}
 
 
 def statements_of(queries: Queries, positions: NDArray[np.int64]) -> Iterator[Statement]:
@@ -210,8 +308,13 @@ def statements_of(queries: Queries, positions: NDArray[np.int64]) -> Iterator[St
     order = np.lexsort((positions, tables, about))
     ends = np.flatnonzero((np.diff(about[order]) != 0) | (np.diff(tables[order]) != 0)) + 1
     for part in np.split(positions[order], ends):
-        cells = {}
+        cells: dict[tuple[Label, ...], int] = {}
+        merged: int | None = None
         for position in part.tolist():
-            groups = cell_of(queries, position % len(queries))
-            cells[tuple(groups.values())] = position
-        yield Statement(tuple(groups), part, cells)
+            row = position % len(queries)
+            groups = cell_of(queries, row)
+            if _has_labels(str(queries.parameters[CELL][row])):
+                cells[tuple(groups.values())] = position
+            else:
+                merged = position
+        yield Statement(tuple(groups), part, cells, merged)

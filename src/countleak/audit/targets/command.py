@@ -122,7 +122,7 @@ class CommandTarget:
             raise TargetError(f"{self}: {first_line(reply['error'])}")
         if reply.get("suppressed") is True:
             return None
-        if "value" not in reply:
+        if reply.get("value") is None:
             raise NoCount("the answer has no value; check that it counts")
         return self.questions.count_of(reply["value"])
 

@@ -17,6 +17,8 @@ COUNTS_COLUMNS = ("mysql", "spark", "databricks", "hive")
 COUNTS_TUPLES = ("postgres", "duckdb", "clickhouse", "snowflake")
 # Those that know no list of tuples: of SQLite's own kind, and none.
 LISTS_VALUES, LISTS_NONE = ("sqlite",), ("tsql", "fabric")
+# Those that do not group by the place of what is selected.
+GROUPS_BY_VALUES = ("tsql", "fabric", "oracle")
 # Oracle takes no longer list.
 LONGEST_LIST = {"oracle": 1000}
 
@@ -41,6 +43,35 @@ def select(aggregate: exp.Expr, table: exp.Expr, where: exp.Expr, dialect: str) 
         return exp.select(count).from_(table.copy()).where(where, copy=False)
     people = exp.select(*columns).distinct().from_(table.copy()).where(where, copy=False)
     return exp.select(exp.Count(this=exp.Star())).from_(people.subquery("people"))
+
+
+def grouped_by(
+    groups: Sequence[exp.Expr], aggregate: exp.Expr, table: exp.Expr, where: exp.Expr, dialect: str
+) -> exp.Select:
+    """The statement that counts or sums by groups; ``where`` may hold for everybody."""
+    counted = aggregate.find(exp.Tuple)
+    # Most take the places of what is selected; those that do not, take it once more.
+    places = [exp.convert(place) for place in range(1, len(groups) + 1)]
+    by = [each.copy() for each in groups] if dialect in GROUPS_BY_VALUES else places
+    source = table.copy()
+    if counted is None or dialect in COUNTS_TUPLES:
+        each = aggregate.copy()
+    elif dialect in COUNTS_COLUMNS:
+        columns = [column.copy() for column in counted.expressions]
+        each = exp.Count(this=exp.Distinct(expressions=columns))
+    else:
+        # Whoever is in several groups counts in each.
+        names = [f"group_{place}" for place in range(1, len(groups) + 1)]
+        named = [exp.alias_(each, name) for each, name in zip(groups, names, strict=True)]
+        people = exp.select(*named, *(column.copy() for column in counted.expressions))
+        source = _where(people.distinct().from_(source), where).subquery("people")
+        own = [exp.column(name, quoted=True) for name in names]
+        return exp.select(*own, exp.Count(this=exp.Star())).from_(source).group_by(*own)
+    return _where(exp.select(*groups, each).from_(source), where).group_by(*by)
+
+
+def _where(select: exp.Select, where: exp.Expr) -> exp.Select:
+    return select if isinstance(where, exp.Boolean) else select.where(where)
 
 
 def spelled(predicate: exp.Expr, dialect: str) -> exp.Expr:

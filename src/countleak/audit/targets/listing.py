@@ -16,6 +16,8 @@ from countleak.progress import Progress, silent
 
 # Rows that are read at once.
 PAGE = 5_000
+# Of more people nobody should wait to learn that they are too many to attack at once.
+MOST_PEOPLE = 20_000
 OWN_SCHEMAS = ("pg_catalog", "information_schema")
 
 
@@ -44,19 +46,27 @@ def tables_of_postgres(target: Lists) -> dict[str, tuple[str, ...]]:
 
 
 def listed_people(
-    target: Lists, columns: Sequence[str] = (), progress: Progress = silent
+    target: Lists,
+    columns: Sequence[str] = (),
+    between: tuple[int, int] | None = None,
+    progress: Progress = silent,
 ) -> People:
     """The people of the target's own table, one per id, and ``columns`` of what each has.
 
-    A row without an id is nobody's. Raises where the system does not list rows, as a noisy front.
+    Only those with ids ``between`` two are read, if so; of more than ``MOST_PEOPLE`` none are. A
+    row without an id is nobody's. Raises where the system does not list rows, as a noisy front.
     """
     from sqlglot import exp
+
+    from countleak.attack.queries.predicates import is_between
 
     questions = target.questions
     names = list(dict.fromkeys([*questions.key, *columns]))
     selected = [exp.column(name, quoted=True) for name in names]
     order = [column.copy() for column in selected[: len(questions.key)]]
     select = exp.select(*selected).distinct().from_(questions.parsed_table).order_by(*order)
+    if between is not None and len(questions.key) == 1:
+        select = select.where(is_between(questions.key[0], *between))
     rows: list[Sequence[object]] = []
     with closing(_opened(target)) as connection:
         while True:
@@ -66,6 +76,11 @@ def listed_people(
             progress(len(rows), len(rows))
             if len(part) < PAGE:
                 break
+            if len(rows) > MOST_PEOPLE:
+                raise InputError(
+                    f"{questions.table} lists more than {MOST_PEOPLE:,} people; choose some by a "
+                    "range of ids, or name them in a file"
+                )
     people = [row for row in rows if all(value is not None for value in row[: len(questions.key)])]
     if len(people) < 2:
         raise InputError(

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from countleak.addresses import PostgresAddress
 from countleak.attack.queries import Queries
-from countleak.attack.secrets import Number
 from countleak.attack.transcript import Answers
 from countleak.audit.targets.limits import RequestLimits
 from countleak.audit.targets.pool import Connection, Rows, ask_all
@@ -106,11 +105,10 @@ class PostgresTarget:
         if result.ntuples != 1 or result.nfields != 1:
             raise NoCount("the answer is no single value; check that it counts")
         text = result.get_value(0, 0)
-        if text is None and isinstance(self.questions.secret, Number):
-            # The sum over nobody: a database has none, a system that suppresses hides it.
-            return 0.0 if self.questions.system.suppressed_as is None else None
-        if text is None or result.ftype(0) not in NUMBERS or not NUMBER.fullmatch(text):
-            shown = "NULL" if text is None else first_line(text[:100].decode("utf-8", "replace"))
+        if text is None:
+            return self.questions.count_of_nothing
+        if result.ftype(0) not in NUMBERS or not NUMBER.fullmatch(text):
+            shown = first_line(text[:100].decode("utf-8", "replace"))
             raise NoCount(f"the answer {shown} is no count; check that it counts")
         value = float(text)
         return None if value == self.questions.system.suppressed_as else value

@@ -16,6 +16,7 @@ from countleak.attack.noise import Shape, Threshold
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import positions_of
 from countleak.attack.queries.signs import Signs, two_subsets
+from countleak.attack.queries.tables import Tables, merged_in
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Number, Secret
 from countleak.attack.transcript import Answers
@@ -226,6 +227,8 @@ class Simulated:
 
     def answer(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Answers]:
         """Answer everything in one batch."""
+        if isinstance(queries.family, Tables) and merged_in(queries).any():
+            raise InputError("a simulated system merges no cells; plan tables without them")
         parts = [
             self._release(queries, held, np.random.SeedSequence(seed))
             for held, seed in zip(self._held(queries), self._seeds(), strict=True)

@@ -27,25 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class System:
-    """What a system makes of SQL: whether it snaps ranges, and as what it answers what it hides.
+    """What a system makes of SQL: whether it snaps ranges, and whether it ``hides`` low counts.
 
-    Where ranges are snapped they also end before their upper bound.
+    Where ranges are snapped they also end before their upper bound. What is hidden may be answered
+    as a count, ``suppressed_as``; it has no row in a table.
     """
 
     name: str
     snaps: bool
     suppressed_as: float | None
-
-    @property
-    def hides(self) -> bool:
-        """Whether low counts are not answered."""
-        return self.suppressed_as is not None
+    hides: bool
 
 
 # A count that Diffix releases is at least 2, so 0 says that it was suppressed.
-DIFFIX = System("diffix", snaps=True, suppressed_as=0.0)
+DIFFIX = System("diffix", snaps=True, suppressed_as=0.0, hides=True)
 # A database counts: 0 is nobody, and BETWEEN holds both its bounds.
-PLAIN = System("plain", snaps=False, suppressed_as=None)
+PLAIN = System("plain", snaps=False, suppressed_as=None, hides=False)
 SYSTEMS = {system.name: system for system in (DIFFIX, PLAIN)}
 
 
@@ -105,7 +102,8 @@ class SqlQuestions:
     """Questions about a table's people in SQL: counts of a secret, or sums of a number.
 
     ``key`` are the id columns, ``dialect`` is what sqlglot calls the system's SQL; a ``template``
-    asks a function or view of the system's own instead of counting rows. People are counted within
+    asks a function or view of the system's own instead of counting rows. Where a system
+    ``takes_tables``, all cells of one are asked for at once. People are counted within
     the range of ids that are asked about; where a system snaps ranges, others in the snapped range
     are counted too, so attack them all.
     """
@@ -116,6 +114,7 @@ class SqlQuestions:
     system: System = DIFFIX
     dialect: str = "postgres"
     template: CountSql | None = None
+    takes_tables: bool = True
 
     def __post_init__(self) -> None:
         if not self.table or not self.key or not all(self.key):
@@ -129,7 +128,7 @@ class SqlQuestions:
 
     def asked(self, queries: Queries, positions: NDArray[np.int64]) -> Iterator[Question[str]]:
         """The questions at some positions, each made when it is wanted; a table is one."""
-        if isinstance(queries.family, Tables):
+        if self.whole_tables and isinstance(queries.family, Tables):
             for table, text in self.by_tables(queries, positions):
                 about = " by ".join(["table", *map(str, table.groupings)])
                 read = partial(self.counted, table)
@@ -154,6 +153,11 @@ class SqlQuestions:
         names = () if self.secret is None else self.secret.names
         return f"query {row}" + (f" about {clean(names[value])}" if names else "")
 
+    @property
+    def whole_tables(self) -> bool:
+        """Whether all cells of a table are asked for at once."""
+        return self.takes_tables and self.template is None
+
     def by_tables(
         self, queries: Queries, positions: NDArray[np.int64]
     ) -> Iterator[tuple[Statement, str]]:
@@ -163,33 +167,32 @@ class SqlQuestions:
         """
         from sqlglot import exp
 
+        from countleak.audit.targets.dialects import grouped_by
+
         for table in statements_of(queries, positions):
             grouped = [grouping.expression() for grouping in table.groupings]
-            select = exp.select(*grouped, self._aggregate.copy()).from_(self.parsed_table.copy())
-            if (condition := self._condition(int(table.positions[0]) // len(queries))) is not None:
-                select = select.where(condition)
-            numbers = [exp.convert(place) for place in range(1, len(grouped) + 1)]
-            yield table, select.group_by(*numbers).sql(dialect=self.dialect, identify=True)
+            condition = self._condition(int(table.positions[0]) // len(queries))
+            where = exp.true() if condition is None else condition
+            select = grouped_by(grouped, self._aggregate, self.parsed_table, where, self.dialect)
+            yield table, self._in_sql(select)
 
     def counted(self, table: Statement, rows: Iterable[Sequence[Any]]) -> Answers:
         """The cells of a table as its rows tell them, a count behind its groups in each.
 
-        A cell without a row is empty, or suppressed where the system hides low counts. Rows of no
-        cell, such as those that suppressed ones were merged into, are left out.
+        A cell without a row is empty, or suppressed where the system hides low counts.
         """
-        missing = np.nan if self.system.hides else 0.0
-        values = dict.fromkeys(table.positions.tolist(), missing)
-        for row in rows:
-            if len(row) != len(table.groupings) + 1:
-                raise NoCount(f"a row of {len(row)} values; check that it counts")
-            *shown, value = row
-            if (position := table.at(shown)) is None:
-                continue
-            count = self.count_of(value)
-            if count is not None and not abs(count) < LARGEST:
-                raise NoCount(f"the answer is {count:g}, no count of people")
-            values[position] = np.nan if count is None else count
-        counts = np.array(list(values.values()))
+
+        def told() -> Iterator[tuple[Sequence[Any], float]]:
+            for row in rows:
+                if len(row) != len(table.groupings) + 1:
+                    raise NoCount(f"a row of {len(row)} values; check that it counts")
+                count = self.count_of(row[-1])
+                if count is not None and not abs(count) < LARGEST:
+                    raise NoCount(f"the answer is {count:g}, no count of people")
+                yield row[:-1], np.nan if count is None else count
+
+        values = dict.fromkeys(table.positions.tolist(), np.nan if self.system.hides else 0.0)
+        counts = np.array(list((values | table.read(told())).values()))
         return Answers(np.array(list(values)), counts, ~np.isnan(counts))
 
     def _condition(self, value: int) -> "exp.Expr | None":
@@ -219,17 +222,21 @@ class SqlQuestions:
 
     def count_of(self, value: object) -> float | None:
         """The count that a driver returns as a Python value; None where it says: suppressed."""
-        if value is None and isinstance(self.secret, Number):
-            # The sum over nobody: a database has none, a system that suppresses hides it.
-            return 0.0 if self.system.suppressed_as is None else None
+        if value is None:
+            return self.count_of_nothing
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            shown = "NULL" if value is None else first_line(repr(value)[:100])
+            shown = first_line(repr(value)[:100])
             raise NoCount(f"the answer {shown} is no count; check that it counts")
         try:
             count = float(value)
         except OverflowError:
             raise NoCount("the answer has hundreds of digits; check that it counts") from None
         return None if count == self.system.suppressed_as else count
+
+    @property
+    def count_of_nothing(self) -> float | None:
+        """What NULL means: no database counts so, but sums nobody's numbers; else it is hidden."""
+        return 0.0 if isinstance(self.secret, Number) and not self.system.hides else None
 
     def _where(self, queries: Queries, position: int) -> "exp.Expr":
         from sqlglot import exp

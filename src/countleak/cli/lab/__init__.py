@@ -51,6 +51,10 @@ bench = make_group(
             SPEED,
             "Time digit queries through the server, in process, and on a plain PostgreSQL.",
         ),
+        "ask": (
+            SPEED,
+            "Time countleak beside a plain loop that asks the same questions of the same server.",
+        ),
         "timing": (
             SPEED,
             "Tell suppressed groups from empty sets by the time the rebuilt Diffix takes.",

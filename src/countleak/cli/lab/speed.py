@@ -2,13 +2,14 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from countleak.audit.report.drawing import require_drawing
 from countleak.cli import console, options
 from countleak.errors import InputError
+from countleak.lab.bench.asking import measure_asking
 from countleak.lab.bench.diffix import measure_attack, measure_many
 from countleak.lab.bench.peers import versions
 from countleak.lab.bench.serve import measure as measure_serving
@@ -22,6 +23,7 @@ from countleak.lab.bench.solvers import (
 from countleak.lab.bench.sweeps import measure_scaling
 from countleak.lab.bench.timing import measure as measure_timing
 from countleak.lab.figures.benches import draw_growth
+from countleak.shares import percent
 
 
 def solvers(
@@ -191,6 +193,39 @@ def serve(
             for row in rows
         ],
         f"{rows[0].queries} digit queries on 827 rows",
+    )
+
+
+def ask(
+    family: Annotated[
+        Literal["digits", "hashed", "subsets"], typer.Option(help="Family of the questions.")
+    ] = "digits",
+    queries: Annotated[int, typer.Option(help="Questions to ask in a turn.", min=1)] = 3500,
+    turns: Annotated[int, typer.Option(help="Turns that are counted.", min=1)] = 5,
+    json: options.Json = False,
+) -> None:
+    """Time countleak beside a plain loop that asks the same questions of the same server."""
+    with console.progress("bench ask") as report:
+        found = measure_asking(family, queries, turns, report)
+    if json:
+        console.print_json(
+            {**asdict(found), "share": found.share, "share_by_clock": found.share_by_clock}
+        )
+        return
+    console.print_table(
+        [
+            {
+                "what": cost.what,
+                "seconds": f"{cost.seconds:.2f}",
+                "of its own": f"{cost.own_seconds:.2f}",
+            }
+            for cost in found.costs
+        ],
+        f"{found.questions} {family} questions to a plain PostgreSQL, medians of {turns} turns",
+    )
+    console.say(
+        f"Beyond the loop countleak takes {percent(found.share)} of the loop's time for itself, "
+        f"{percent(found.share_by_clock)} by the clock."
     )
 
 
