@@ -4,7 +4,7 @@ Most of countleak is imported inside the functions: the package binds ``audit`` 
 and importing it should cost no more than that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,6 +101,7 @@ def audit(
     decoder: "Decoder | None" = None,
     truth: "People | None" = None,
     progress: Progress = silent,
+    outlook: Callable[[float], None] | None = None,
 ) -> "AuditResult":
     """Ask a target about people, decode its answers, and compare with the truth where it is known.
 
@@ -109,6 +110,7 @@ def audit(
     are the questions, or how many; ``progress`` hears how many of how many are answered. ``rules``
     are what is stated of the system: only from those is anything proven. The ``decoder`` is the
     secret's own unless given. The ``truth`` is read for scoring only: these people, unless given.
+    ``outlook`` hears while a bit is asked about which share of the guesses should be right so far.
     """
     from countleak.attack.decoders.auto import decoder_for
     from countleak.attack.queries.ids import id_list
@@ -143,7 +145,9 @@ def audit(
         raise InputError("these are queries about other people; ask about the ids of these")
     journal = None if keeping is None else _journal(keeping, queries, named)
     with nullcontext() if journal is None else journal.writing():
-        steps = tuple(ask_in_steps(queries, system, named, asking, journal, progress, decoder))
+        steps = tuple(
+            ask_in_steps(queries, system, named, asking, journal, progress, decoder, outlook)
+        )
     guess = steps[-1].guess
     if keeping is not None:
         from countleak.attack.guess_file import write_guess
@@ -235,16 +239,20 @@ def ask_in_steps(
     journal: "Journal | None" = None,
     progress: Progress = silent,
     decoder: "Decoder | None" = None,
+    outlook: Callable[[float], None] | None = None,
 ) -> "Iterator[Step]":
     """Ask, decode, choose what to ask next, and so on; a step after every batch.
 
     The last step has ``reached`` the wanted confidence, had nothing more to ask, or ``refused``
     says why a system that had answered some would answer no more, as one does whose budget is
     spent. A ``journal`` of the pool keeps the answers; those it holds already are not asked again.
-    The ``decoder`` is the secret's own unless given.
+    The ``decoder`` is the secret's own unless given. Of a bit, ``outlook`` hears while questions
+    are asked which share of the guesses should be right so far.
     """
     from countleak.attack.decoders.auto import decoder_for
+    from countleak.attack.secrets import Bit
     from countleak.attack.transcript import Answers, Transcript
+    from countleak.audit.outlook import Outlook
     from countleak.audit.result import Step
 
     asking = asking or Asking()
@@ -255,6 +263,7 @@ def ask_in_steps(
     most = min(count, asking.most or count)
     order = asking.order(count)
     progress(len(answers), most)
+    look = Outlook(pool, outlook) if outlook is not None and isinstance(secret, Bit) else None
     wanted = order[: most if asking.until is None else min(asking.first, most)]
     # A journal that holds more has been past the first batch.
     batch = wanted[~np.isin(wanted, answers.query)] if len(answers) < wanted.size else wanted[:0]
@@ -267,6 +276,8 @@ def ask_in_steps(
                 parts.append(part)
                 done += len(part)
                 progress(done, most)
+                if look is not None:
+                    look(parts)
         except Refused as error:
             if not done:
                 raise

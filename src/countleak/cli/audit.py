@@ -23,7 +23,7 @@ from countleak.audit.run import audit as run_audit
 from countleak.audit.targets.simulated import Simulated, TwoSubsets
 from countleak.cli import console, options
 from countleak.cli.option_rules import ABSENT, Needs, check_given, needs
-from countleak.cli.questions import Probed, Questions
+from countleak.cli.questions import Probed, Questions, people_asked
 from countleak.cli.report import files_in_words
 from countleak.cli.rule_options import RULE_OPTIONS, RULES_BY_SECRET, StatedRules
 from countleak.cli.showing import asked_by_table, show, warn_of_suppression
@@ -36,7 +36,6 @@ from countleak.cli.target_options import (
     Simulation,
     Systems,
     TargetWord,
-    people_asked,
     read_target,
     target_needs,
 )
@@ -163,13 +162,8 @@ def audit(
     """Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed."""
     fail_above, rules = judging.checked(), stated.rules()
     people = people_asked(target, who, live, questions.columns, secret is not None)
-    if secret is None:
-        columns = ", ".join(people.all_columns)
-        raise InputError(
-            f"say what is secret, like --secret \"status = 'C'\"; there is {clean(columns)}"
-        )
     answers = judging.known(people, who.id_column)
-    named = answers.named(secret)
+    named = answers.named(_given(secret, people))
     values = len(named.conditions)
     if not answers.knows(named):
         judging.check_without(named)
@@ -203,6 +197,7 @@ def audit(
             truth=answers,
             decoder=decoder,
             progress=asked,
+            outlook=lambda share: asked.note(f"{percent(share)} expected right so far"),
         )
     nothing = _nothing_shown(result, target)
     twin = judging.twin(result, decoder, seed) if nothing is None else None
@@ -225,6 +220,14 @@ def audit(
         console.say(result.verdict_in_words(fail_above))
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _given(secret: str | None, people: People) -> str:
+    """What is secret; without it, what there is to choose from is said."""
+    if secret is None:
+        columns = clean(", ".join(people.all_columns))
+        raise InputError(f"say what is secret, like --secret \"status = 'C'\"; there is {columns}")
+    return secret
 
 
 def _sent_nothing(opened: Opened, json: bool) -> None:

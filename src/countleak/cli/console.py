@@ -5,15 +5,18 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
 from countleak.foreign import clean, clean_lines
-from countleak.progress import Progress
 from countleak.shares import percent, rounded
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 def say(text: str) -> None:
@@ -146,6 +149,7 @@ class Lines:
         self._what = what
         self._began: float | None = None
         self._said = 0.0
+        self._noted = ""
 
     def __call__(self, done: int, total: int) -> None:
         now = monotonic()
@@ -157,24 +161,54 @@ class Lines:
         # The first steps tell little: something is still being compiled, or connected to.
         early = done < EARLY * total
         left = "" if early else f", about {_duration(spent * (total - done) / done)} left"
-        text = f"{self._what}: {done} of {total} after {_duration(spent)}{left}"
+        text = f"{self._what}: {done} of {total} after {_duration(spent)}{left}{self._noted}"
         sys.stderr.write(f"{clean(text)}\n")
         sys.stderr.flush()
+
+    def note(self, text: str) -> None:
+        """Say this too, from the next line on."""
+        self._noted = f"; {text}"
 
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
+class Stage(Protocol):
+    """Work that says how far it has come, and what there is to note of it."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """So many steps of so many are done."""
+
+    def note(self, text: str) -> None:
+        """Show this beside it."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A stage as one of the bars of a terminal."""
+
+    bars: "Progress"
+    task: "TaskID"
+    what: str
+
+    def __call__(self, done: int, total: int) -> None:
+        self.bars.update(self.task, completed=done, total=total, visible=True)
+
+    def note(self, text: str) -> None:
+        """Show this beside the name of the stage."""
+        self.bars.update(self.task, description=f"{self.what} ({clean(text)})")
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Progress]:
+def progress(what: str) -> Iterator[Stage]:
     """A bar on the error stream that goes away when done; call it with (done, total)."""
     with stages(what) as (report,):
         yield report
 
 
 @contextmanager
-def stages(*names: str) -> Iterator[list[Progress]]:
+def stages(*names: str) -> Iterator[Sequence[Stage]]:
     """A bar like that for each stage of some work; each shows from its first call on.
 
     Outside a terminal there are lines instead, if it takes long.
@@ -201,9 +235,7 @@ def stages(*names: str) -> Iterator[list[Progress]]:
         console=Console(stderr=True),
         transient=True,
     ) as bars:
-        tasks = [bars.add_task(what, total=None, visible=not i) for i, what in enumerate(names)]
-
-        def report(task: parts.TaskID) -> Progress:
-            return lambda done, total: bars.update(task, completed=done, total=total, visible=True)
-
-        yield [report(task) for task in tasks]
+        yield [
+            Bar(bars, bars.add_task(what, total=None, visible=not i), what)
+            for i, what in enumerate(names)
+        ]

@@ -9,13 +9,12 @@ from countleak.audit.findings import Findings, Tried
 from countleak.audit.probe import probe as probe_target
 from countleak.cli import console, options
 from countleak.cli.option_rules import needs
-from countleak.cli.questions import TOO_FEW
+from countleak.cli.questions import TOO_FEW, people_asked
 from countleak.cli.target_options import (
     Live,
     Release,
     Systems,
     TargetWord,
-    people_asked,
     read_target,
     target_needs,
 )

@@ -1,4 +1,4 @@
-"""Which questions an audit asks: of a family that is named, or that a probe proposes."""
+"""Whom an audit asks about, and which questions: of a family named, or that a probe proposes."""
 
 import json
 from collections.abc import Sequence
@@ -20,11 +20,13 @@ from countleak.audit.probe import probe
 from countleak.audit.run import Asking
 from countleak.cli import console, options
 from countleak.cli.option_rules import GIVEN, needs
-from countleak.cli.target_options import Systems, TargetWord
+from countleak.cli.target_options import Live, Systems, TargetWord
 from countleak.errors import InputError
 from countleak.files import replacing
 
 PROBE = "probe.json"
+# The kinds of target whose table lists its people.
+LISTING = ("postgresql", "database", "duckdb")
 TOO_FEW = "All its tables together do not determine everyone; name more known columns."
 Family = Literal["digits", "subsets", "hashed", "ranges", "tables"]
 
@@ -224,3 +226,19 @@ class Questions(options.KnownColumns):
                 "more, or name a --family"
             )
         return self.queries - probed.asked
+
+
+def people_asked(
+    target: TargetWord, who: options.Who, live: Live, columns: Sequence[str], secret: bool
+) -> People:
+    """Who is asked about: those who are named, or whom the table of a database lists itself.
+
+    Its ``columns`` are read too; where there is no ``secret`` yet, that is asked for as well.
+    """
+    if who.people is not None or target.kind not in LISTING:
+        return who.read(target.people)
+    # Loaded here: most audits ask no database.
+    from countleak.cli.live_targets import named_people
+
+    people = named_people(target, live, who, columns, secret)
+    return people.between(*who.between) if who.between else people

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -29,7 +29,7 @@ from countleak.audit.targets.simulated import (
 from countleak.audit.targets.sql import DIFFIX, PLAIN, SYSTEMS, System
 from countleak.cli.mechanisms import MECHANISM_NEEDS, MechanismWord, in_words, mechanism_from
 from countleak.cli.option_rules import Needs, needs
-from countleak.cli.options import Who, is_generated
+from countleak.cli.options import is_generated
 from countleak.diffix.databases.database import Database
 from countleak.diffix.salt import Salt, keep_salt, read_salt
 from countleak.errors import InputError
@@ -44,8 +44,6 @@ POSTGRES, HTTP = ("postgresql://", "postgres://"), ("http://", "https://")
 ADDRESS = re.compile(r"[a-z][a-z0-9]*(\+[a-z0-9_]+)?://", re.IGNORECASE)
 FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 TOKEN = "COUNTLEAK_TOKEN"
-# The kinds of target whose table lists its people.
-LISTING = ("postgresql", "database", "duckdb")
 TWO_SUBSETS = "two-subsets"
 TARGET_HELP = (
     "Who answers: a live system at postgresql://..., http://..., https://..., or the URL of any "
@@ -383,19 +381,3 @@ def over_diffix(
     what = "people" if secret is None else secret
     about = f"Diffix {release.release}, counting {what} of {table}, salt {salt.fingerprint}"
     return Opened(target, about, salt, release.salt_file)
-
-
-def people_asked(
-    target: TargetWord, who: Who, live: Live, columns: Sequence[str], secret: bool
-) -> People:
-    """Who is asked about: those who are named, or whom the table of a database lists itself.
-
-    Its ``columns`` are read too; where there is no ``secret`` yet, that is asked for as well.
-    """
-    if who.people is not None or target.kind not in LISTING:
-        return who.read(target.people)
-    # Loaded here: most audits ask no database.
-    from countleak.cli.live_targets import named_people
-
-    people = named_people(target, live, who, columns, secret)
-    return people.between(*who.between) if who.between else people
