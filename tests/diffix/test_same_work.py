@@ -17,7 +17,7 @@ class Recorded:
 
     def __init__(self, database):
         self.database = database
-        self.table = database.table
+        self.tables = database.tables
         self.texts, self.values = [], []
 
     def dialect(self, salt):

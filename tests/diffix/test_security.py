@@ -40,14 +40,16 @@ class Watched:
 
     def __init__(self, database):
         self._database = database
-        self.table = database.table
+        self.tables = database.tables
 
     def dialect(self, salt):
         return self._database.dialect(salt)
 
     def rows(self, statement, values=()):
         tree = parse_one(statement, read="duckdb")
-        assert {table.name for table in tree.find_all(exp.Table)} <= {self.table.name}
+        assert {table.name for table in tree.find_all(exp.Table)} <= {
+            table.name for table in self.tables
+        }
         assert not list(tree.find_all(exp.Command, exp.DDL, exp.DML, exp.Set))
         bare = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", statement)
         called = set(re.findall(r"([a-z_]+)\(", bare.lower())) - {"in", "and", "not", "or", "from"}

@@ -37,12 +37,12 @@ Clause = tuple[exp.Expr, Reader]
 
 def read_conditions(clauses: Sequence[Clause]) -> tuple[Condition, ...]:
     """The conditions of WHERE clauses, equal ones once; two bounds of a column are its range."""
-    nodes = [(node, reader) for tree, reader in clauses for node in _conjuncts(tree)]
+    nodes = [(node, reader) for tree, reader in clauses for node in conjuncts_of(tree)]
     LIMITS.check("conditions", nodes)
     return _conditions(nodes)
 
 
-def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+def conjuncts_of(tree: exp.Expr) -> list[exp.Expr]:
     """The conditions that AND connects, however they are bracketed."""
     conjuncts, waiting = [], [tree]
     while waiting:
