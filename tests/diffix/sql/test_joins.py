@@ -179,6 +179,11 @@ REFUSED = [
         "BETWEEN 0 AND 10 AND loans.amount BETWEEN 0 AND 20",
         "`loans.amount` has more than one range",
     ),
+    (
+        "SELECT count(*) FROM loans, accounts WHERE client_id = owner AND client_id "
+        "BETWEEN 0 AND 10 AND owner BETWEEN 5 AND 15",
+        "user id has more than one range",
+    ),
 ]
 
 
@@ -247,3 +252,11 @@ def test_conditions_stand_above_the_join_in_the_plans_of_duckdb():
     ((_, plan),) = connection.execute(f'EXPLAIN SELECT * FROM {source} WHERE "a.x" = 3').fetchall()
     assert plan.index("Filter") < plan.index("Hash Join")
     assert plan.count("Filter") == 1
+
+
+def test_one_person_costs_the_statements_of_nobody(engine, bank):
+    for chosen in ("count(*)", "b.region, sum(b.amount)"):
+        group = " GROUP BY 1" if "," in chosen else ""
+        text = f"SELECT {chosen} FROM {JOIN} WHERE a.client_id = {{}}{group}"
+        one, nobody = (sent_for(engine, text.format(n)) for n in (bank.ids[5], -1))
+        assert [sent for sent, _ in one] == [sent for sent, _ in nobody]

@@ -127,7 +127,7 @@ def read_statement(tree: exp.Expr, reader: Reader, *, where: bool = True) -> Sta
         raise Refused("Only SELECT statements over one table are answered.")
     only(tree, "expressions", "from_", "joins", "where", "group", *FINISHING)
     reader, nodes = read_source(tree, reader)
-    conditions = read_conditions(nodes) if where else ()
+    conditions = read_conditions(nodes, reader.table.users) if where else ()
     statement = replace(read_selection(tree, reader), conditions=conditions)
     if statement.groups:
         lists = [c.constants for c in conditions if isinstance(c, Among)]
