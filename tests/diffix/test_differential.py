@@ -170,3 +170,9 @@ def served(postgres, bank):
 def test_questions_over_postgresql(served, count):
     assert differential(*served, count, seed=300) > 0.6 * count
     assert differential(*served, count // 2, seed=301, joined=True) > 0.25 * count
+
+
+def test_joined_tables_are_answered_alike_by_both_databases(served, bank, tmp_path):
+    embedded = both_tables(bank, PEOPLE[1], tmp_path / "with.duckdb")
+    for text in generated_statements(50, seed=302, joined=True):
+        assert asked(served[1], text) == asked(embedded, text), text
