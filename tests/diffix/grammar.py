@@ -7,8 +7,13 @@ import numpy as np
 NUMBERS = ("client_id", "amount", "duration")
 
 
-def generated_statements(count: int, seed: int, *, finished: bool = True) -> Iterator[str]:
-    """Questions over the loans table, nearly all allowed; ``finished`` with HAVING and the like."""
+def generated_statements(
+    count: int, seed: int, *, finished: bool = True, joined: bool = False
+) -> Iterator[str]:
+    """Questions over the loans table, nearly all allowed; ``finished`` with HAVING and the like.
+
+    ``joined`` asks of loans and cards, which have an owner, a region and a credit.
+    """
     rng = np.random.default_rng(seed)
 
     def pick(*options: str) -> str:
@@ -60,7 +65,29 @@ def generated_statements(count: int, seed: int, *, finished: bool = True) -> Ite
             "floor(10 * pow((client_id * 2), 0.5) + 0.5) = floor(10 * pow((client_id * 2), 0.5))",
         )
 
-    def per_user(where: str) -> str:
+    def of_cards() -> str:
+        """A condition on a column of the cards, or one of each table."""
+        return pick(
+            "region = 'X'", "region <> 'Y'", "region LIKE '_'", "cards.region IS NOT NULL",
+            f"credit BETWEEN 0 AND {int(rng.integers(1, 3000))}", f"floor(credit / {number()}) = 3",
+            "credit = duration", "lower(region) = lower(status)", f"owner <> {number()}",
+            f"amount - credit = {number()}",
+        )  # fmt: skip
+
+    def source(conditions: list[str]) -> str:
+        """What stands behind FROM, with all conditions."""
+        if not joined:
+            return f"loans{' WHERE ' + ' AND '.join(conditions) if conditions else ''}"
+        conditions = [*conditions, of_cards()]
+        link = pick("client_id = owner", "cards.owner = loans.client_id")
+        return pick(
+            f"loans JOIN cards ON {link} WHERE {' AND '.join(conditions)}",
+            f"cards, loans WHERE {' AND '.join([*conditions, link])}",
+            f"cards INNER JOIN (SELECT * FROM loans) AS q ON owner = q.client_id "
+            f"WHERE {' AND '.join(conditions)}",
+        )
+
+    def per_user(rows: str) -> str:
         """A question about what a subquery makes of each user's rows."""
         aggregates = (
             "count(*) AS n, sum(amount) AS s, max(duration) AS m, avg(amount) AS a, "
@@ -74,15 +101,15 @@ def generated_statements(count: int, seed: int, *, finished: bool = True) -> Ite
         aggregate = pick("count(*)", "sum(n)", "avg(a)", "count(m), sum(s)", "max(m)", "median(s)")
         return (
             f"SELECT {group + ', ' if group else ''}{aggregate} FROM (SELECT client_id, "
-            f"{aggregates} FROM loans{where} GROUP BY client_id) AS q"
+            f"{aggregates} FROM {rows} GROUP BY client_id) AS q"
             f"{' WHERE ' + outer if outer else ''}{' GROUP BY ' + group if group else ''}"
         )
 
     for number_of in range(count):
         conditions = [condition() for _ in range(int(rng.integers(0, 4)))]
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = source(conditions)
         if number_of % 5 == 4:
-            yield per_user(where)
+            yield per_user(rows)
             continue
         aggregate = pick(
             "count(*)", "count(DISTINCT client_id)", "count(amount)", "sum(amount)",
@@ -98,5 +125,5 @@ def generated_statements(count: int, seed: int, *, finished: bool = True) -> Ite
             " HAVING sum(amount) > 5 ORDER BY 1 OFFSET 1",
         )  # fmt: skip
         distinct = pick("", "", "DISTINCT ")
-        plain = f"{chosen} FROM loans{where}{grouped}"
+        plain = f"{chosen} FROM {rows}{grouped}"
         yield f"SELECT {distinct}{plain}{finish}" if finished else f"SELECT {plain}"

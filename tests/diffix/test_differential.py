@@ -7,6 +7,7 @@ one, beside the star that suppressed groups merge into, differs.
 
 from contextlib import ExitStack
 
+import duckdb
 import numpy as np
 import psycopg
 import pytest
@@ -31,6 +32,7 @@ PEOPLE = [
     [(1e32, 24, "A"), (1e32, 24, "A")],
 ]
 TYPES = "client_id bigint, amount double precision, duration bigint, status text"
+CARDS = "owner bigint, region text, credit double precision"
 SALT = salt_number(0)
 # A count that one person moved past the threshold is small: the threshold is at most about 10.
 NEAR_THRESHOLD = 40
@@ -77,8 +79,8 @@ def compare(without, with_person, text):
     return True
 
 
-def differential(without, with_person, count, seed):
-    texts = generated_statements(count, seed, finished=False)
+def differential(without, with_person, count, seed, *, joined=False):
+    texts = generated_statements(count, seed, finished=False, joined=joined)
     return sum(compare(without, with_person, text) for text in texts)
 
 
@@ -103,6 +105,40 @@ def test_twenty_thousand_questions_over_duckdb(ducks, number):
     assert differential(ducks[0], ducks[1][number], 4000, seed=200 + number) > 3000
 
 
+def cards_with(bank, person):
+    """The columns of cards of every second person, and of that one."""
+    owners = bank.ids[::2]
+    columns = {
+        "owner": owners,
+        "region": np.where(owners % 3 == 0, "X", "Y").astype(object),
+        "credit": (owners % 2000).astype(float),
+    }
+    if person is None:
+        return columns
+    given = {"owner": 3333, "region": person[0][2], "credit": person[0][0]}
+    return {
+        name: np.append(column, np.array([given[name]], column.dtype))
+        for name, column in columns.items()
+    }
+
+
+def both_tables(bank, person, path):
+    """An engine over loans and cards in DuckDB."""
+    with duckdb.connect(str(path)) as connection:
+        for name, of in (("loans", columns_with), ("cards", cards_with)):
+            connection.register("given", of(bank, person))
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    database = Duck.of_file(path, SALT, table="loans", user="client_id", others={"cards": "owner"})
+    return Engine(database, release_of("18.1"), SALT)
+
+
+@pytest.mark.parametrize("number", range(len(PEOPLE)))
+def test_questions_over_joined_tables(bank, tmp_path, number):
+    without = both_tables(bank, None, tmp_path / "without.duckdb")
+    with_person = both_tables(bank, PEOPLE[number], tmp_path / "with.duckdb")
+    assert differential(without, with_person, 40, seed=400 + number, joined=True) > 20
+
+
 @pytest.fixture(scope="module")
 def served(postgres, bank):
     """Engines over two databases of a PostgreSQL server."""
@@ -116,7 +152,12 @@ def served(postgres, bank):
                 connection.execute(f"CREATE TABLE loans ({TYPES})")
                 rows = zip(*(v.tolist() for v in columns_with(bank, person).values()), strict=True)
                 connection.cursor().executemany("INSERT INTO loans VALUES (%s, %s, %s, %s)", rows)
-            database = stack.enter_context(connect(address, table="loans", user="client_id"))
+                connection.execute(f"CREATE TABLE cards ({CARDS})")
+                rows = zip(*(v.tolist() for v in cards_with(bank, person).values()), strict=True)
+                connection.cursor().executemany("INSERT INTO cards VALUES (%s, %s, %s)", rows)
+            database = stack.enter_context(
+                connect(address, table="loans", user="client_id", others={"cards": "owner"})
+            )
             engines.append(Engine(database, release_of("18.1"), SALT))
         yield engines
     postgres.connection.execute("DROP DATABASE without")
@@ -128,3 +169,10 @@ def served(postgres, bank):
 )
 def test_questions_over_postgresql(served, count):
     assert differential(*served, count, seed=300) > 0.6 * count
+    assert differential(*served, count // 2, seed=301, joined=True) > 0.25 * count
+
+
+def test_joined_tables_are_answered_alike_by_both_databases(served, bank, tmp_path):
+    embedded = both_tables(bank, PEOPLE[1], tmp_path / "with.duckdb")
+    for text in generated_statements(50, seed=302, joined=True):
+        assert asked(served[1], text) == asked(embedded, text), text

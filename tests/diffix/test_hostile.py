@@ -50,6 +50,7 @@ HOSTILE = [
     for k, row in enumerate(zip(DOUBLES, DECIMALS, WHOLES, TEXTS, DATES, strict=True))
 ]
 TABLES = {"honest": HONEST, "hostile": [*HONEST, *HOSTILE], "empty": []}
+TWICE = "SELECT * FROM {0} UNION ALL SELECT * FROM {0}"
 TYPES = "uid bigint, f double precision, d {}, w bigint, s text, b date"
 
 
@@ -63,7 +64,13 @@ def duck(path, name):
         ]
         if rows:
             connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?, ?)", rows)
-    return Duck.of_file(path / f"{name}.duckdb", salt_number(0), table=name, user="uid")
+        connection.execute(f"CREATE TABLE {name}_too AS {TWICE.format(name)}")
+    return Duck.of_file(path / f"{name}.duckdb", salt_number(0), **declared(name))
+
+
+def declared(name):
+    """How a table, and another that has all its rows twice, are declared."""
+    return {"table": name, "user": "uid", "others": {f"{name}_too": "uid"}}
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +88,12 @@ def servers(postgres):
             f"INSERT INTO {name} VALUES (%s, %s, %s, %s, %s, translate(%s, '()', '')::date)",
             rows,
         )
+        postgres.connection.execute(f"DROP TABLE IF EXISTS {name}_too")
+        postgres.connection.execute(f"CREATE TABLE {name}_too AS {TWICE.format(name)}")
     with (
-        connect(url(postgres), table="honest", user="uid") as honest,
-        connect(url(postgres), table="hostile", user="uid") as hostile,
-        connect(url(postgres), table="empty", user="uid") as empty,
+        connect(url(postgres), **declared("honest")) as honest,
+        connect(url(postgres), **declared("hostile")) as hostile,
+        connect(url(postgres), **declared("empty")) as empty,
     ):
         yield {"honest": honest, "hostile": hostile, "empty": empty}
 
@@ -200,7 +209,22 @@ def per_user():
         yield f"SELECT count(*) FROM {rows} WHERE pow(pow(a, 4), 0.5) = 1"
 
 
+def joins():
+    """Questions about two tables, with columns of both."""
+    source = "FROM t AS x JOIN t_too AS y ON x.uid = y.uid"
+    for column in "fdwsb":
+        yield f"SELECT count(*) {source} WHERE x.{column} = y.{column}"
+        yield f"SELECT y.{column}, count(*), count(DISTINCT x.{column}) {source} GROUP BY 1"
+    for column in "fdw":
+        yield f"SELECT sum(x.{column}), max(y.{column}), stddev(y.{column}) {source}"
+        yield f"SELECT count(*) {source} WHERE pow(x.{column}, 2) - y.{column} * 1e15 = 5"
+        yield f"SELECT count(*) {source} WHERE y.{column} BETWEEN 0 AND 10 AND x.s LIKE '%a'"
+        made = f"(SELECT x.uid, sum(y.{column}) AS a {source} WHERE x.w <> 3 GROUP BY x.uid) q"
+        yield f"SELECT a, count(*), sum(a) FROM {made} GROUP BY a"
+
+
 def statements():
+    yield from joins()
     yield from per_user()
     for condition in conditions():
         yield f"SELECT count(*) FROM t WHERE {condition}"
@@ -216,7 +240,7 @@ def seen(databases, name, text):
     """The names of an answer's columns, or the words of a refusal; any other error is a failure."""
     engine = Engine(databases[name], release_of("18.1"), salt_number(0))
     try:
-        answer = engine.ask(re.sub(r"\bFROM t\b", f"FROM {name}", text))
+        answer = engine.ask(re.sub(r"\b(FROM|JOIN) t(_too)?\b", rf"\1 {name}\2", text))
     except Refused as refusal:
         return str(refusal)
     for row in answer.rows:

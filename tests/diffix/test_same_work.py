@@ -1,5 +1,6 @@
 """What is done for a question does not depend on what is suppressed."""
 
+import gc
 import sys
 from collections import Counter
 
@@ -17,7 +18,7 @@ class Recorded:
 
     def __init__(self, database):
         self.database = database
-        self.table = database.table
+        self.tables = database.tables
         self.texts, self.values = [], []
 
     def dialect(self, salt):
@@ -56,11 +57,14 @@ def calls_of(engine, question):
     def called(frame, event, _):
         calls[frame.f_code.co_qualname] += event == "call"
 
+    # Collecting garbage calls back into hypothesis, whenever it comes.
+    gc.disable()
     sys.setprofile(called)
     try:
         engine.ask(question)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return calls
 
 

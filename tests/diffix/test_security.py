@@ -1,6 +1,6 @@
 """The SQL front is the wall: whatever comes in, an answer or a clean refusal goes out.
 
-And nothing reaches the database but reads of the declared table.
+And nothing reaches the database but reads of the declared tables.
 """
 
 import re
@@ -15,6 +15,7 @@ from countleak.diffix.sql.expressions import FUNCTIONS
 from countleak.errors import Refused
 from tests.diffix.conftest import loans_engine
 from tests.diffix.grammar import generated_statements
+from tests.diffix.test_differential import both_tables
 
 PIECES = [
     "SELECT", "FROM", "WHERE", "GROUP BY", "AND", "OR", "NOT", "(", ")", ",", "*", "=", "<>", "<",
@@ -40,14 +41,16 @@ class Watched:
 
     def __init__(self, database):
         self._database = database
-        self.table = database.table
+        self.tables = database.tables
 
     def dialect(self, salt):
         return self._database.dialect(salt)
 
     def rows(self, statement, values=()):
         tree = parse_one(statement, read="duckdb")
-        assert {table.name for table in tree.find_all(exp.Table)} <= {self.table.name}
+        assert {table.name for table in tree.find_all(exp.Table)} <= {
+            table.name for table in self.tables
+        }
         assert not list(tree.find_all(exp.Command, exp.DDL, exp.DML, exp.Set))
         bare = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", statement)
         called = set(re.findall(r"([a-z_]+)\(", bare.lower())) - {"in", "and", "not", "or", "from"}
@@ -91,15 +94,22 @@ def mutated(text, rng):
     return "".join(words)
 
 
-def attempts(count, seed):
+def attempts(count, seed, *, joined=False):
     rng = np.random.default_rng(seed)
-    for text in generated_statements(count, seed):
+    for text in generated_statements(count, seed, joined=joined):
         yield mutated(text, rng)
 
 
 def test_mutated_questions(watched):
     answered = sum(survives(watched, text) for text in attempts(1500, seed=3))
     assert 100 < answered < 1400
+
+
+def test_mutated_questions_over_joined_tables(bank, tmp_path):
+    engine = both_tables(bank, None, tmp_path / "both.duckdb")
+    watched = type(engine)(Watched(engine.database), engine.release, engine.salt)
+    answered = sum(survives(watched, text) for text in attempts(600, seed=5, joined=True))
+    assert 40 < answered < 560
 
 
 @pytest.mark.slow

@@ -172,7 +172,7 @@ def counts_users(aggregate: Aggregate, table: Table) -> bool:
     if aggregate.column is None:
         return table.one_row_per_user
     # Rows without a user are left out, so nothing of the user column is NULL.
-    return aggregate.column.name == table.user and (aggregate.distinct or table.one_row_per_user)
+    return aggregate.column.name in table.users and (aggregate.distinct or table.one_row_per_user)
 
 
 def _shown(value: float | None, aggregate: Aggregate) -> int | float | None:

@@ -46,8 +46,9 @@ class Engine:
 
     @property
     def reader(self) -> Reader:
-        """Reads expressions over the columns of the table, as the release allows them."""
-        return Reader(self.database.table, self.release.generalises)
+        """Reads expressions over the columns of the tables, as the release allows them."""
+        first, *others = self.database.tables
+        return Reader(first, self.release.generalises, others=tuple(others))
 
     def read(self, question: str | exp.Expr) -> Statement:
         """The statement that will be run for a text or its parsed tree; ``Refused`` if none is."""

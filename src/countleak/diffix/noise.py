@@ -151,8 +151,14 @@ class Layers:
         layers = list(self._of_conditions)
         for place, group in enumerate(self._statement.groups):
             layers += [(group, layer) for layer in _of_group(table, place, group, salt, bucket)]
-        layers = layers or [(None, Layer(salt.element("generic", table.name), users=True))]
+        layers = layers or [(None, _generic(table, salt))]
         return [each for each in layers if each[1].users or not self._layering.only_uid]
+
+
+def _generic(table: Table, salt: Salt) -> Layer:
+    """The layer of a question without any other: the users alone, joined or not."""
+    name, _ = table.people or (table.name, table.user)
+    return Layer(salt.element("generic", name), users=True)
 
 
 def _pair(layer: Layer) -> list[Layer]:
@@ -162,7 +168,7 @@ def _pair(layer: Layer) -> list[Layer]:
 def _of_condition(table: Table, condition: Condition, salt: Salt) -> Iterator[Layer]:
     """The layers of a condition; those of an expression over several columns for each of them."""
     for column in mentioned(condition):
-        about = salt.element("column", table.name, column.name)
+        about = salt.element("column", *table.origin(column.name))
         yield from _of_column(table, condition, column, about, salt)
 
 
@@ -170,7 +176,7 @@ def _of_column(
     table: Table, condition: Condition, column: Column, about: int, salt: Salt
 ) -> Iterator[Layer]:
     match condition:
-        case Null(negated=True) if column.name == table.user:
+        case Null(negated=True) if column.name in table.users:
             return
         case Null():
             mark = salt.element("<>" if condition.negated else "value", "null")
@@ -212,7 +218,7 @@ def _of_group(
 ) -> Iterator[Layer]:
     """The layers of a group: those of the condition that its expression has this value."""
     for column in dict.fromkeys(columns_of(group)):
-        about = salt.element("column", table.name, column.name)
+        about = salt.element("column", *table.origin(column.name))
         value = None if bucket.merged else bucket.key[place]
         if bucket.merged:
             yield from _pair(Layer(about ^ salt.element("star")))

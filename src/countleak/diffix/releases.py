@@ -43,6 +43,8 @@ def only_tables(statement: Statement) -> None:
     user = statement.table.user
     if statement.table.per_user is not None:
         raise Refused("A subquery that groups is not allowed.")
+    if statement.table.joined:
+        raise Refused("A JOIN is not allowed.")
     for condition in statement.conditions:
         if not (
             isinstance(condition, Equal)

@@ -54,7 +54,8 @@ class Salt:
 
     def value_key(self, table: Table, column: Column, role: str) -> str:
         """The key for the values of a column: what the database hashes them with."""
-        return self.key(role, table.name, column.name)
+        own = table.origin(column.name)
+        return self.key(role, *(table.people or own if role == "user" else own))
 
     @lru_cache(maxsize=HASHES_CACHED)  # noqa: B019
     def value(self, table: Table, column: Column, value: Value | float) -> int:

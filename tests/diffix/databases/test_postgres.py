@@ -134,7 +134,7 @@ def sent_for(engine, question):
     sent = []
 
     class Recorded:
-        table = engine.database.table
+        tables = engine.database.tables
         dialect = engine.database.dialect
 
         def rows(self, text, values=()):

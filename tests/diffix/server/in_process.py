@@ -17,7 +17,7 @@ class InProcess:
 
     def __init__(self, engine: Engine, limits: Limits | None = None):
         self.name = "bank"
-        self.statements = Statements("bank", [engine], limits or Limits(), ["analyst"])
+        self.statements = Statements("bank", engine, limits or Limits(), ["analyst"])
 
     def submit(self, user, request):
         answer = asyncio.get_running_loop().create_future()

@@ -31,9 +31,9 @@ class Hostile:
 
     load: Columns
 
-    def __call__(self, stack: ExitStack) -> list[Engine]:
-        (engine,) = self.load(stack)
-        return [_HostileEngine(engine.database, engine.release, engine.salt)]
+    def __call__(self, stack: ExitStack) -> Engine:
+        engine = self.load(stack)
+        return _HostileEngine(engine.database, engine.release, engine.salt)
 
     @staticmethod
     def asking(way: str) -> str:

@@ -36,7 +36,7 @@ def tree(sql):
     ],
 )
 def test_types_follow_from_what_a_parameter_is_compared_with(engine, condition, types):
-    assert list(types_of(tree(COUNT + condition), (), engine.database.table)) == types
+    assert list(types_of(tree(COUNT + condition), (), engine.database.tables)) == types
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_types_follow_from_what_a_subquery_calls_its_columns(engine, condition, 
         "SELECT client_id, lower(status) AS s, duration AS d, amount / 2 AS status, amount * 2 AS n"
     )
     text = f"SELECT count(*) FROM ({source} FROM loans) AS q WHERE {condition}"
-    assert list(types_of(tree(text), (), engine.database.table)) == types
+    assert list(types_of(tree(text), (), engine.database.tables)) == types
 
 
 def test_types_that_are_given_stay(engine):
     given_types = types_of(
-        tree(COUNT + "status = $1 AND amount = $2"), (1043, 0), engine.database.table
+        tree(COUNT + "status = $1 AND amount = $2"), (1043, 0), engine.database.tables
     )
     assert given_types == (1043, INT8)
 

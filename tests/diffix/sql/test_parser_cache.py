@@ -60,6 +60,7 @@ def test_generated_questions_and_mutated_ones():
     for text in generated_statements(300, seed=21):
         assert same(text) or "1e4" in text or "|" in text
         same(with_other_numbers(text, rng))
+    assert sum(same(text) for text in generated_statements(60, seed=23, joined=True)) > 30
     assert sum(same(text) for text in attempts(1000, seed=22)) > 300
 
 

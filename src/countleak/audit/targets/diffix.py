@@ -61,7 +61,7 @@ class Diffix:
         self.engine = Engine(
             data, release_of(release) if isinstance(release, str) else release, secret_salt
         )
-        table = self.engine.database.table
+        table = self.engine.database.tables[0]
         self.questions = SqlQuestions(table.name, (table.user,), self.secret)
 
     def __str__(self) -> str:

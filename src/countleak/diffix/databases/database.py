@@ -14,11 +14,11 @@ ISOLATING = 0.5
 
 
 class Database(Protocol):
-    """A database that holds one declared table."""
+    """A database that holds declared tables."""
 
     @property
-    def table(self) -> Table:
-        """The table, with what was found out about its columns."""
+    def tables(self) -> tuple[Table, ...]:
+        """The tables, with what was found out about their columns."""
         ...
 
     def dialect(self, salt: Salt) -> Dialect:
@@ -35,8 +35,11 @@ class Database(Protocol):
         ...
 
 
-def declare(name: str, user: str, types: Mapping[str, str]) -> Table:
-    """A table of columns by their SQL types; SQL must be able to tell their names apart."""
+def declare(name: str, user: str, types: Mapping[str, str], people: tuple[str, str]) -> Table:
+    """A table of columns by their SQL types; SQL must be able to tell their names apart.
+
+    ``people`` are the name and user column of the first table of the database.
+    """
     if user not in types:
         raise InputError(
             f"table {name} has no column {user!r} to name the user of a row; it has "
@@ -44,7 +47,8 @@ def declare(name: str, user: str, types: Mapping[str, str]) -> Table:
         )
     if len({column.lower() for column in types}) < len(types):
         raise InputError(f"table {name}: two columns differ in case only; rename one")
-    return Table(name, user, {column: _kind(type_name) for column, type_name in types.items()})
+    columns = {column: _kind(type_name) for column, type_name in types.items()}
+    return Table(name, user, columns, people=people)
 
 
 def _kind(type_name: str) -> Kind:

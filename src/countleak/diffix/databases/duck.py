@@ -1,4 +1,4 @@
-"""The embedded database: a table in DuckDB, behind closed doors.
+"""The embedded database: tables in DuckDB, behind closed doors.
 
 The data are copied in, cleaned, with the salted hash of every value beside it, computed once. Then
 access to anything outside is turned off and the configuration locked, before any question comes.
@@ -17,6 +17,7 @@ import numpy as np
 from countleak.diffix.databases.database import declare, with_statistics
 from countleak.diffix.salt import Salt
 from countleak.diffix.sql.dates import column_in_sql
+from countleak.diffix.sql.joins import join_rows
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.magnitude import LARGEST, SMALLEST
 from countleak.diffix.sql.render import Dialect, Hash, Value, Where, quote, write_text
@@ -45,6 +46,8 @@ class DuckDialect:
     apart = ""
 
     def source(self, table: Table, columns: Sequence[Column]) -> str:
+        if table.joined:
+            return join_rows(table, columns, self.source, hashed=True)
         return quote(table.name)
 
     def matching(
@@ -71,15 +74,20 @@ class DuckDialect:
 
 
 class Duck:
-    """A table in an embedded DuckDB of its own."""
+    """Tables in an embedded DuckDB of their own."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table, salt: Salt):
-        """Take over a connection that holds the loaded table; use ``of_columns`` or ``of_file``."""
-        self.table = table
+    def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], salt: Salt):
+        """Take over a connection that holds loaded tables; use ``of_columns`` or ``of_file``."""
+        self.tables = tuple(tables)
         self._connection = connection
         self._salt = salt
         self._prepared: dict[str, str] = {}
         self._numbers = count()
+
+    @property
+    def table(self) -> Table:
+        """The first table."""
+        return self.tables[0]
 
     @classmethod
     def of_columns(
@@ -96,16 +104,28 @@ class Duck:
             name: values.astype(object) if values.dtype.kind == "U" else values
             for name, values in columns.items()
         }
-        return cls._load(lambda c: c.register(SOURCE, loaded), salt, table, user, threads)
+        return cls._load(lambda c, _: c.register(SOURCE, loaded), salt, {table: user}, threads)
 
     @classmethod
-    def of_file(cls, path: Path, salt: Salt, *, table: str, user: str, threads: int = 2) -> Self:
-        """The table of a CSV or Parquet file, or that of its name in a DuckDB file."""
+    def of_file(
+        cls,
+        path: Path,
+        salt: Salt,
+        *,
+        table: str,
+        user: str,
+        others: Mapping[str, str] | None = None,
+        threads: int = 2,
+    ) -> Self:
+        """The table of a CSV or Parquet file, or that of its name in a DuckDB file.
+
+        ``others`` are more tables of a DuckDB file with their user columns, which can be joined.
+        """
         if not path.is_file():
             raise InputError(f"{path}: no such file; check the name")
         name = write_text(str(path))
 
-        def view(connection: duckdb.DuckDBPyConnection) -> None:
+        def view(connection: duckdb.DuckDBPyConnection, table: str) -> None:
             if path.suffix in (".parquet", ".csv"):
                 reader = "read_parquet" if path.suffix == ".parquet" else "read_csv"
                 source = f"{reader}({name})"
@@ -115,48 +135,38 @@ class Duck:
             connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM {source}")
 
         try:
-            return cls._load(view, salt, table, user, threads)
+            return cls._load(view, salt, {table: user} | dict(others or {}), threads)
         except duckdb.Error as error:
             raise InputError(f"{path}: {str(error).splitlines()[0]}") from None
 
     @classmethod
     def _load(
         cls,
-        source: Callable[[duckdb.DuckDBPyConnection], object],
+        source: Callable[[duckdb.DuckDBPyConnection, str], object],
         salt: Salt,
-        table: str,
-        user: str,
+        users: Mapping[str, str],
         threads: int,
     ) -> Self:
+        """Tables with their ``users``; ``source`` makes the view that one is read from."""
         connection = duckdb.connect(":memory:", config={"threads": threads})
-        source(connection)
-        described = connection.execute(f"DESCRIBE SELECT * FROM {SOURCE}").fetchall()
-        declared = declare(table, user, {str(row[0]): str(row[1]) for row in described})
-        columns = [Column(name, kind) for name, kind in declared.columns.items()]
-        hashes = [Hash(column, "value") for column in columns]
-        hashes += [Hash(column, "user") for column in columns if column.name == user]
-        cleaned = ", ".join(f"{_clean(column)} AS {quote(column.name)}" for column in columns)
-        hashed = ", ".join(
-            f"{hash_in_sql(h.column, salt.value_key(declared, h.column, h.role))} AS "
-            f"{quote(h.name)}"
-            for h in hashes
-        )
-        connection.execute(
-            f"CREATE TABLE {quote(table)} AS SELECT *, {hashed} FROM "
-            f"(SELECT {cleaned} FROM {SOURCE}) AS s WHERE {quote(user)} IS NOT NULL "
-            f"UNION ALL SELECT {', '.join(['NULL'] * (len(columns) + len(hashes)))}"
-        )
-        _forget_source(connection)
-        rows = _count_rows(connection, table)
+        declared = []
+        for table in users:
+            source(connection, table)
+            declared.append(_copied(connection, salt, table, users))
+            _forget_source(connection)
+        rows = sum(_count_rows(connection, table) for table in users)
         if rows < FEW_ROWS:
             connection.execute("SET threads = 1")
         if rows < PLAIN_ROWS:
             connection.execute("PRAGMA disable_optimizer")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        known = with_statistics(
-            declared, DuckDialect(salt), lambda query: connection.execute(query).fetchall()[0]
-        )
+        known = [
+            with_statistics(
+                table, DuckDialect(salt), lambda query: connection.execute(query).fetchall()[0]
+            )
+            for table in declared
+        ]
         return cls(connection, known, salt)
 
     def dialect(self, salt: Salt) -> Dialect:
@@ -229,6 +239,30 @@ def hash_in_sql(column: Column, key: str) -> str:
     elif column.kind.is_double:
         text = f"CAST(CAST({text} AS BIT) AS VARCHAR)"
     return f"CAST('0x' || substr(sha256({write_text(key)} || {text}), 1, 16) AS UBIGINT)"
+
+
+def _copied(
+    connection: duckdb.DuckDBPyConnection, salt: Salt, table: str, users: Mapping[str, str]
+) -> Table:
+    """The table of the view, copied, with nobody's row and the hashes of all values."""
+    user = users[table]
+    described = connection.execute(f"DESCRIBE SELECT * FROM {SOURCE}").fetchall()
+    types = {str(row[0]): str(row[1]) for row in described}
+    declared = declare(table, user, types, next(iter(users.items())))
+    columns = [Column(name, kind) for name, kind in declared.columns.items()]
+    hashes = [Hash(column, "value") for column in columns]
+    hashes += [Hash(column, "user") for column in columns if column.name == user]
+    cleaned = ", ".join(f"{_clean(column)} AS {quote(column.name)}" for column in columns)
+    hashed = ", ".join(
+        f"{hash_in_sql(h.column, salt.value_key(declared, h.column, h.role))} AS {quote(h.name)}"
+        for h in hashes
+    )
+    connection.execute(
+        f"CREATE TABLE {quote(table)} AS SELECT *, {hashed} FROM "
+        f"(SELECT {cleaned} FROM {SOURCE}) AS s WHERE {quote(user)} IS NOT NULL "
+        f"UNION ALL SELECT {', '.join(['NULL'] * (len(columns) + len(hashes)))}"
+    )
+    return declared
 
 
 def _forget_source(connection: duckdb.DuckDBPyConnection) -> None:

@@ -1,6 +1,6 @@
-"""A table of a PostgreSQL server: read-only transactions, a time limit, and hashes in SQL."""
+"""Tables of a PostgreSQL server: read-only transactions, a time limit, and hashes in SQL."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ from countleak.addresses import PostgresAddress
 from countleak.diffix.databases.database import declare, with_statistics
 from countleak.diffix.salt import Salt
 from countleak.diffix.sql.dates import column_in_sql
+from countleak.diffix.sql.joins import join_rows
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.magnitude import LARGEST, SMALLEST
 from countleak.diffix.sql.render import Dialect, Hash, Value, Where, quote, write_text
@@ -38,6 +39,8 @@ class PostgresDialect:
     apart = f", {MASK}"
 
     def source(self, table: Table, columns: Sequence[Column]) -> str:
+        if table.joined:
+            return join_rows(table, columns, self.source, hashed=False)
         selected = [f"{_clean(column)} AS {quote(column.name)}" for column in columns]
         user = _clean(Column(table.user, table.columns[table.user]))
         return (
@@ -111,12 +114,17 @@ def _canonical(column: Column) -> str:
 
 
 class Postgres:
-    """A table of a PostgreSQL server; the server computes, and never writes."""
+    """Tables of a PostgreSQL server; the server computes, and never writes."""
 
-    def __init__(self, connection: "psycopg.Connection[Any]", table: Table):
+    def __init__(self, connection: "psycopg.Connection[Any]", tables: tuple[Table, ...]):
         """Ask over ``connection``; use ``connect``, which makes it safe first."""
-        self.table = table
+        self.tables = tables
         self._connection = connection
+
+    @property
+    def table(self) -> Table:
+        """The first table."""
+        return self.tables[0]
 
     def dialect(self, salt: Salt) -> Dialect:
         return PostgresDialect(salt)
@@ -139,11 +147,19 @@ class Postgres:
 
 
 @contextmanager
-def connect(url: str, *, table: str, user: str, seconds: int = SECONDS) -> Iterator[Postgres]:
+def connect(
+    url: str,
+    *,
+    table: str,
+    user: str,
+    others: Mapping[str, str] | None = None,
+    seconds: int = SECONDS,
+) -> Iterator[Postgres]:
     """The table of that name on the server at ``url``, whose rows name their user in ``user``.
 
-    Give it a role that can only read that table; every transaction is read-only besides, and no
-    statement takes longer than ``seconds``.
+    ``others`` are more tables with their user columns, which can be joined. Give it a role that can
+    only read these tables; every transaction is read-only besides, and no statement takes longer
+    than ``seconds``.
     """
     try:
         import psycopg
@@ -166,10 +182,14 @@ def connect(url: str, *, table: str, user: str, seconds: int = SECONDS) -> Itera
         if encoding != "UTF8":
             # Texts of others cannot all be sent, and those that cannot would raise an error.
             raise InputError(f"the database is encoded in {encoding}; use one in UTF8")
-        yield Postgres(connection, _described(connection, table, user))
+        users = {table: user} | dict(others or {})
+        tables = [_described(connection, *each, (table, user)) for each in users.items()]
+        yield Postgres(connection, tuple(tables))
 
 
-def _described(connection: "psycopg.Connection[Any]", table: str, user: str) -> Table:
+def _described(
+    connection: "psycopg.Connection[Any]", table: str, user: str, people: tuple[str, str]
+) -> Table:
     columns = connection.execute(
         "SELECT column_name, data_type FROM information_schema.columns "
         "WHERE table_schema = 'public' AND table_name = %s ORDER BY ordinal_position",
@@ -177,7 +197,8 @@ def _described(connection: "psycopg.Connection[Any]", table: str, user: str) -> 
     ).fetchall()
     if not columns:
         raise InputError(f"there is no table {table!r} in the schema public of that database")
-    declared = declare(table, user, {str(name): str(type_name) for name, type_name in columns})
+    types = {str(name): str(type_name) for name, type_name in columns}
+    declared = declare(table, user, types, people)
     # Statistics hash nothing, so any salt will do.
     return with_statistics(
         declared,

@@ -27,10 +27,10 @@ class Columns:
     release: str
     salt: Salt
 
-    def __call__(self, stack: ExitStack) -> list[Engine]:
+    def __call__(self, stack: ExitStack) -> Engine:
         """The engine of the table."""
         duck = Duck.of_columns(self.columns, self.salt, table=self.table, user=self.user)
-        return [Engine(duck, release_of(self.release), self.salt)]
+        return Engine(duck, release_of(self.release), self.salt)
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,11 @@ class File:
     release: str
     salt: Salt
 
-    def __call__(self, stack: ExitStack) -> list[Engine]:
-        """An engine per table."""
-        return [
-            Engine(
-                Duck.of_file(self.path, self.salt, table=table, user=user),
-                release_of(self.release),
-                self.salt,
-            )
-            for table, user in self.tables.items()
-        ]
+    def __call__(self, stack: ExitStack) -> Engine:
+        """The engine of the tables."""
+        (table, user), *others = self.tables.items()
+        duck = Duck.of_file(self.path, self.salt, table=table, user=user, others=dict(others))
+        return Engine(duck, release_of(self.release), self.salt)
 
 
 @dataclass(frozen=True)
@@ -64,10 +59,10 @@ class Remote:
     salt: Salt
     seconds: int
 
-    def __call__(self, stack: ExitStack) -> list[Engine]:
-        """An engine per table, with a connection each."""
-        databases = [
-            stack.enter_context(connect(self.url, table=table, user=user, seconds=self.seconds))
-            for table, user in self.tables.items()
-        ]
-        return [Engine(database, release_of(self.release), self.salt) for database in databases]
+    def __call__(self, stack: ExitStack) -> Engine:
+        """The engine of the tables, with one connection."""
+        (table, user), *others = self.tables.items()
+        database = stack.enter_context(
+            connect(self.url, table=table, user=user, others=dict(others), seconds=self.seconds)
+        )
+        return Engine(database, release_of(self.release), self.salt)

@@ -40,12 +40,12 @@ def numbers_of(tree: exp.Expr) -> list[tuple[exp.Parameter, int]]:
     return numbered
 
 
-def types_of(tree: exp.Expr, given: Sequence[int], table: Table | None) -> tuple[int, ...]:
+def types_of(tree: exp.Expr, given: Sequence[int], tables: Sequence[Table]) -> tuple[int, ...]:
     """The type of each parameter: as given, or as what it is compared with."""
     inferred: dict[int, Type] = {}
     for node, number in numbers_of(tree):
         if number not in inferred or inferred[number] is FLOAT8:
-            inferred[number] = _inferred(node, table)
+            inferred[number] = _inferred(node, tables)
     count = max([len(given), *inferred])
     oids = [*given, *[0] * (count - len(given))]
     return tuple(
@@ -55,7 +55,7 @@ def types_of(tree: exp.Expr, given: Sequence[int], table: Table | None) -> tuple
     )
 
 
-def _inferred(node: exp.Expr, table: Table | None) -> Type:
+def _inferred(node: exp.Expr, tables: Sequence[Table]) -> Type:
     """The type of what a parameter is compared with."""
     above = node.parent
     if isinstance(above, exp.Cast):
@@ -65,17 +65,17 @@ def _inferred(node: exp.Expr, table: Table | None) -> Type:
     if isinstance(above, exp.Like | exp.ILike):
         return TEXT
     if isinstance(above, _COMPARING):
-        if table is None:
+        if not tables:
             return TEXT
         sides = [above.this, above.args.get("expression")]
-        return next((found for side in sides if (found := _of_side(side, table))), FLOAT8)
-    return FLOAT8 if isinstance(above, exp.Binary) and table is not None else TEXT
+        return next((found for side in sides if (found := _of_side(side, tables))), FLOAT8)
+    return FLOAT8 if isinstance(above, exp.Binary) and tables else TEXT
 
 
-def _of_side(side: Any, table: Table) -> Type | None:
+def _of_side(side: Any, tables: Sequence[Table]) -> Type | None:
     """The type of what stands on the other side, where that is no number by default."""
     if isinstance(side, exp.Paren):
-        return _of_side(side.this, table)
+        return _of_side(side.this, tables)
     if isinstance(side, exp.Cast):
         return _of_cast(side)
     if isinstance(side, _TEXTS_MADE):
@@ -89,17 +89,23 @@ def _of_side(side: Any, table: Table) -> Type | None:
     )
     if meant is not None and meant is not side:
         return (
-            _of_side(meant, table)
+            _of_side(meant, tables)
             if not isinstance(meant, exp.Column)
-            else _of_column(meant, table)
+            else _of_column(meant, tables)
         )
-    return _of_column(side, table)
+    return _of_column(side, tables)
 
 
-def _of_column(column: exp.Column, table: Table) -> Type | None:
-    kinds = {name.lower(): kind for name, kind in table.columns.items()}
-    kind = kinds.get(column.name.lower())
-    return None if kind is None else OF_KIND[kind]
+def _of_column(column: exp.Column, tables: Sequence[Table]) -> Type | None:
+    named = {t.alias_or_name.lower(): t.name.lower() for t in column.root().find_all(exp.Table)}
+    asked = {named[column.table.lower()]} if column.table.lower() in named else {*named.values()}
+    kinds = [
+        kind
+        for table in tables
+        for name, kind in table.columns.items()
+        if table.name.lower() in asked and name.lower() == column.name.lower()
+    ]
+    return OF_KIND[kinds[0]] if kinds else None
 
 
 def _of_cast(cast: exp.Cast) -> Type:

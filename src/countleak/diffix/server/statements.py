@@ -21,7 +21,8 @@ from countleak.diffix.server.parameters import OF_KIND, Parameter, put_in, types
 from countleak.diffix.server.pg_catalog.catalog import PgCatalog, is_of_catalog
 from countleak.diffix.server.requests import Ask, Describe, Description, Ran, Request, Run
 from countleak.diffix.server.results import FLOAT8, INT8, TEXT, Field, Result, Type, write_rows
-from countleak.diffix.sql.parser import SCHEMA, Source, read_statement, split
+from countleak.diffix.sql.parser import Source, read_statement, split
+from countleak.diffix.sql.sources import SCHEMA
 from countleak.diffix.sql.statement import Aggregate, Column, Expression, Kind, Statement
 from countleak.errors import Refused, TargetError
 
@@ -75,14 +76,12 @@ class Prepared:
 
 
 class Statements:
-    """The statements of all clients to a database by its name, with an engine per table."""
+    """The statements of all clients to a database by its name."""
 
-    def __init__(
-        self, name: str, engines: Sequence[Engine], limits: Limits, users: Iterable[str] = ()
-    ):
-        """Ask the tables of ``engines``; ``users`` are named in the catalog."""
-        self.engines = {engine.database.table.name.lower(): engine for engine in engines}
-        self.catalog = PgCatalog(name, [engine.database.table for engine in engines], users)
+    def __init__(self, name: str, engine: Engine, limits: Limits, users: Iterable[str] = ()):
+        """Ask the ``engine``; ``users`` are named in the catalog."""
+        self.engine = engine
+        self.catalog = PgCatalog(name, engine.database.tables, users)
         # What the log should hold about the latest request, if it asked a question.
         self.line: str | None = None
         self._name, self._limits = name, limits
@@ -91,8 +90,8 @@ class Statements:
 
     @property
     def usable(self) -> bool:
-        """Whether every database can be asked again."""
-        return all(engine.database.usable for engine in self.engines.values())
+        """Whether the database can be asked again."""
+        return self.engine.database.usable
 
     def answer(self, request: Request) -> object:
         """What a request is answered by; see there."""
@@ -222,34 +221,33 @@ class Statements:
                 raise Refused(f"{source.words[0].upper()}: at most {MOST_WORDS} words are read.")
             return Prepared(Control(source.words))
         with source.tree() as tree:
-            engine = self._engine(tree)
-            if engine is None:
+            if self._is_lookup(tree):
                 return self._lookup(tree.copy(), types, user)
             # A cached shape has no parameters.
-            inferred = types_of(tree, types, engine.database.table) if not source.shape else ()
+            tables = self.engine.database.tables
+            inferred = types_of(tree, types, tables) if not source.shape else ()
             if inferred:
-                question = Question(engine, source.text, tree.copy())
+                question = Question(self.engine, source.text, tree.copy())
             else:
-                question = Question.of_tree(engine, source.text, tree)
+                question = Question.of_tree(self.engine, source.text, tree)
             return Prepared(question, inferred, _fields(question, tree))
 
-    def _engine(self, tree: exp.Expr) -> Engine | None:
-        """The engine that is asked; None for a look-up in the catalog."""
+    def _is_lookup(self, tree: exp.Expr) -> bool:
+        """Whether a statement is a look-up in the catalog, and asks no table of ours."""
+        tables = {table.name.lower() for table in self.engine.database.tables}
         own = {cte.alias.lower() for cte in tree.ctes} if isinstance(tree, exp.Query) else set()
         others = []
         for table in tree.find_all(exp.Table):
             name, schema = table.name.lower(), table.db.lower()
             if not schema and name in own:
                 continue
-            if name in self.engines and schema in ("", SCHEMA):
-                return self.engines[name]
+            if name in tables and schema in ("", SCHEMA):
+                return False
             others.append(table)
-        if isinstance(tree, exp.Query) and all(map(is_of_catalog, others)):
-            return None
-        return next(iter(self.engines.values()))
+        return isinstance(tree, exp.Query) and all(map(is_of_catalog, others))
 
     def _lookup(self, tree: exp.Expr, types: Sequence[int], user: str) -> Prepared:
-        inferred = types_of(tree, types, None)
+        inferred = types_of(tree, types, ())
         nothing = put_in(tree, [None] * len(inferred), casts=True)
         return Prepared(Lookup(tree), inferred, self.catalog.fields(nothing, user))
 

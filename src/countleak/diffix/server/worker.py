@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -33,8 +33,8 @@ STOP = signal.SIGUSR1
 MEBIBYTE = 2**20
 GIVEN_UP = Failed(CANCELLED, "The query was given up.")
 _PART = 2**18
-# Makes the engines of a database, one per table, in the worker; what it opens ends with the stack.
-Load = Callable[[ExitStack], Sequence[Engine]]
+# Makes the engine of a database in the worker; what it opens ends with the stack.
+Load = Callable[[ExitStack], Engine]
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,7 @@ def work(server: socket.socket) -> None:
         start = memory.used()
         most = orders.limits.memory * MEBIBYTE
         memory.limit(most)
-        tables = tuple(engine.database.table for engine in statements.engines.values())
-        server.sendall(pack(Ready(tables)))
+        server.sendall(pack(Ready(statements.engine.database.tables)))
         for request in requests:
             try:
                 value = _answer(statements, request, stopping)
@@ -103,8 +102,7 @@ def work(server: socket.socket) -> None:
 
 
 def _loaded(orders: Orders, stack: ExitStack) -> Statements:
-    engines = orders.load(stack)
-    return Statements(orders.name, engines, orders.limits, orders.users)
+    return Statements(orders.name, orders.load(stack), orders.limits, orders.users)
 
 
 def _messages(server: socket.socket) -> Iterable[Any]:

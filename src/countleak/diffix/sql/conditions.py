@@ -1,7 +1,7 @@
 """The WHERE clause: conditions that AND connects, each read, or refused in the system's words."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -35,14 +35,17 @@ OR_TEXT = "Combining conditions with `OR` is not allowed."
 Clause = tuple[exp.Expr, Reader]
 
 
-def read_conditions(clauses: Sequence[Clause]) -> tuple[Condition, ...]:
-    """The conditions of WHERE clauses, equal ones once; two bounds of a column are its range."""
-    nodes = [(node, reader) for tree, reader in clauses for node in _conjuncts(tree)]
+def read_conditions(clauses: Sequence[Clause], users: Collection[str]) -> tuple[Condition, ...]:
+    """The conditions of WHERE clauses, equal ones once; two bounds of a column are its range.
+
+    The columns of ``users`` are equal, so only one of them has a range.
+    """
+    nodes = [(node, reader) for tree, reader in clauses for node in conjuncts_of(tree)]
     LIMITS.check("conditions", nodes)
-    return _conditions(nodes)
+    return _conditions(nodes, users)
 
 
-def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+def conjuncts_of(tree: exp.Expr) -> list[exp.Expr]:
     """The conditions that AND connects, however they are bracketed."""
     conjuncts, waiting = [], [tree]
     while waiting:
@@ -88,7 +91,7 @@ class _Bound:
     at: Fraction
 
 
-def _conditions(nodes: Sequence[Clause]) -> tuple[Condition, ...]:
+def _conditions(nodes: Sequence[Clause], users: Collection[str]) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
     bounds: list[_Bound] = []
     for node, reader in nodes:
@@ -102,6 +105,8 @@ def _conditions(nodes: Sequence[Clause]) -> tuple[Condition, ...]:
     for name in columns:
         if columns.count(name) > 1:
             raise Refused(f"Column `{name}` has more than one range; write one.")
+    if sum(name in users for name in columns) > 1:
+        raise Refused("The user id has more than one range; write one.")
     return tuple(dict.fromkeys(conditions))
 
 

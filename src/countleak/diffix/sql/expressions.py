@@ -66,8 +66,9 @@ def refuse(node: exp.Expr, part: str | None = None) -> Refused:
     kind = "*" if isinstance(node, exp.Star) else type(node).__name__
     what = CLAUSES.get(part or "", f"{kind} with {part}" if part else kind)
     return Refused(
-        f"This part of the query is not allowed: {what}. A query selects aggregates FROM one "
-        "table, with conditions joined by AND (=, <>, ranges, IN, LIKE, IS NULL) and GROUP BY."
+        f"This part of the query is not allowed: {what}. A query selects aggregates FROM a table, "
+        "or tables joined by the user id, with conditions joined by AND (=, <>, ranges, IN, LIKE, "
+        "IS NULL) and GROUP BY."
     )
 
 
@@ -77,17 +78,27 @@ class Reader:
 
     ``generalises`` says whether the functions ``floor_by`` and ``round_by`` exist. ``alias`` is
     what the table or subquery is called in the question; ``selected`` are the names and meanings of
-    a subquery's columns, None for the table itself.
+    a subquery's columns, None for the table itself. ``others`` are the tables that can stand in
+    FROM as well, ``parts`` the readers of what a join joins.
     """
 
     table: Table
     generalises: bool = False
     alias: str = ""
     selected: tuple[tuple[str, Expression], ...] | None = None
+    others: tuple[Table, ...] = ()
+    parts: tuple["Reader", ...] = ()
+
+    @property
+    def called(self) -> str:
+        """What the columns' table is called in the question."""
+        return " or ".join(part.called for part in self.parts) or self.alias or self.table.name
 
     @property
     def columns(self) -> tuple[tuple[str, Expression], ...]:
         """The columns that can be named, and what each means."""
+        if self.parts:
+            return tuple(column for part in self.parts for column in part.columns)
         if self.selected is not None:
             return self.selected
         return tuple((name, Column(name, kind)) for name, kind in self.table.columns.items())
@@ -166,18 +177,30 @@ class Reader:
 
     def _column(self, node: Any) -> Expression:
         only(node, "this", "table")
-        of_table, called = node.args.get("table"), self.alias or self.table.name
-        known = of_table is None or of_table.name.lower() == called.lower()
+        meanings = [part.meaning(node) for part in self.parts or (self,)]
+        known = [meaning for meaning in meanings if meaning is not None]
+        if len(known) > 1:
+            raise Refused(
+                f"Column `{node.name[:60]}` is in several tables; write which: {self.called}."
+            )
+        if not known:
+            raise Refused(
+                f"Column `{node.name[:60]}` doesn't exist in table `{self.called}`; it has "
+                f"{', '.join(name for name, _ in self.columns)}."
+            )
+        return known[0]
+
+    def meaning(self, node: Any) -> Expression | None:
+        """What a column's name means here, if anything."""
+        of_table = node.args.get("table")
+        known = of_table is None or of_table.name.lower() == self.called.lower()
         if known and isinstance(node.this, exp.Identifier):
             for name, meaning in self.columns:
                 if name == node.name or (
                     not node.this.quoted and name.lower() == node.name.lower()
                 ):
                     return meaning
-        raise Refused(
-            f"Column `{node.name[:60]}` doesn't exist in table `{called}`; it has "
-            f"{', '.join(name for name, _ in self.columns)}."
-        )
+        return None
 
     def _trim(self, node: Any, depth: int) -> Expression:
         only(node, "this", "position")

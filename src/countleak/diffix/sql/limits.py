@@ -15,7 +15,7 @@ class Limits:
     with groups, because each is a noise layer of every group; ``terms`` are the columns, constants
     and functions of one expression, ``depth`` how deep they are nested, ``functions`` how many may
     be used together with constants; ``text`` characters has a text; ``rows`` has an answer;
-    ``subqueries`` are nested.
+    ``subqueries`` are nested; ``tables`` are joined.
     """
 
     characters: int = 200_000
@@ -33,6 +33,7 @@ class Limits:
     text: int = 1_000
     rows: int = 10_000
     subqueries: int = 3
+    tables: int = 4
 
     def check(self, size: str, items: Sized | int) -> None:
         """Refuse more ``items`` than there may be of a ``size``."""
@@ -52,5 +53,6 @@ NAMES = {
     "elements": "elements in an IN list",
     "grouped_elements": "elements in IN lists beside GROUP BY",
     "terms": "terms in one expression",
+    "tables": "tables in FROM",
 }
 LIMITS = Limits()

@@ -1,4 +1,4 @@
-"""Text to a ``Statement``: one SELECT over the declared table or a subquery of it, or a refusal.
+"""Text to a ``Statement``: one SELECT over declared tables or subqueries of them, or a refusal.
 
 Only what is listed here gets through: every node of the parsed tree must be of a known class with
 nothing set that is not read. The statement is then written anew by ``render``, so whatever this
@@ -15,21 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from threading import Lock
-from typing import Any
 
 from sqlglot import Dialect, Token, TokenType, exp
 from sqlglot.errors import SqlglotError
 
-from countleak.diffix.sql.conditions import Clause, read_conditions
+from countleak.diffix.sql.conditions import read_conditions
 from countleak.diffix.sql.expressions import Reader, only
 from countleak.diffix.sql.limits import LIMITS
-from countleak.diffix.sql.selection import FINISHING, read_columns, read_per_user, read_selection
-from countleak.diffix.sql.statement import Among, Column, Statement, Table
+from countleak.diffix.sql.selection import FINISHING, read_selection
+from countleak.diffix.sql.sources import read_source
+from countleak.diffix.sql.statement import Among, Statement
 from countleak.errors import Refused
 
 UNREADABLE = "The query cannot be read; write one SELECT statement."
-# The schema in which PostgreSQL's clients expect the tables.
-SCHEMA = "public"
 SHAPES_CACHED = 200
 # A longer text is mostly a list of constants, and hardly has the shape of another.
 LONGEST_SHAPE = 2000
@@ -56,6 +54,7 @@ PARTS = (
     *(exp.Or, exp.Like, exp.ILike, exp.Is, exp.Null, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Pow),
     *(exp.Sqrt, exp.Abs, exp.Floor, exp.Ceil, exp.Round, exp.Trunc, exp.Length, exp.Lower),
     *(exp.Upper, exp.Left, exp.Right, exp.Substring, exp.Trim, exp.Subquery, exp.TableAlias),
+    exp.Join,
 )
 
 _POSTGRES = Dialect.get_or_raise("postgres")
@@ -126,9 +125,9 @@ def read_statement(tree: exp.Expr, reader: Reader, *, where: bool = True) -> Sta
     """The statement of a parsed tree; without ``where`` its conditions are left out unread."""
     if type(tree) is not exp.Select:
         raise Refused("Only SELECT statements over one table are answered.")
-    only(tree, "expressions", "from_", "where", "group", *FINISHING)
-    reader, nodes = _source(tree, reader)
-    conditions = read_conditions(nodes) if where else ()
+    only(tree, "expressions", "from_", "joins", "where", "group", *FINISHING)
+    reader, nodes = read_source(tree, reader)
+    conditions = read_conditions(nodes, reader.table.users) if where else ()
     statement = replace(read_selection(tree, reader), conditions=conditions)
     if statement.groups:
         lists = [c.constants for c in conditions if isinstance(c, Among)]
@@ -218,61 +217,3 @@ def _parsed(source: Source) -> exp.Expr:
     if len(trees) != 1 or trees[0] is None:
         raise Refused(UNREADABLE)
     return trees[0]
-
-
-def _source(tree: exp.Select, reader: Reader, depth: int = 0) -> tuple[Reader, list[Clause]]:
-    """A reader of the columns that FROM offers, and the WHERE clauses of all levels.
-
-    A subquery that selects columns, or functions of them, is a way to write its conditions and
-    names; they count, and add noise, as if they stood in the question itself.
-    """
-    source, table = tree.args.get("from_"), reader.table
-    if source is None:
-        raise Refused(f"A query must select FROM the table `{table.name}`.")
-    only(source, "this")
-    inner = source.this
-    clauses: list[Clause] = []
-    if type(inner) is exp.Subquery:
-        reader, clauses = _subquery(inner, reader, depth)
-    elif type(inner) is exp.Table:
-        reader = replace(reader, alias=_checked_table(inner, table))
-    else:
-        raise Refused(f"Only the table `{table.name}`, or a subquery of it, can stand in FROM.")
-    if clause := tree.args.get("where"):
-        only(clause, "this")
-        clauses.append((clause.this, reader))
-    return reader, clauses
-
-
-def _subquery(node: Any, reader: Reader, depth: int) -> tuple[Reader, list[Clause]]:
-    only(node, "this", "alias")
-    if depth >= LIMITS.subqueries or type(node.this) is not exp.Select:
-        raise Refused(f"A subquery is one SELECT, at most {LIMITS.subqueries} deep.")
-    inner = node.this
-    only(inner, "expressions", "from_", "where", "group")
-    LIMITS.check("expressions", inner.expressions)
-    reader, clauses = _source(inner, reader, depth + 1)
-    if inner.args.get("group"):
-        per_user, selected = read_per_user(inner, reader)
-        reader = replace(reader, table=per_user.grouped)
-    else:
-        selected = read_columns(inner.expressions, reader)
-    if not any(isinstance(e, Column) and e.name == reader.table.user for _, e in selected):
-        raise Refused(f"A subquery must select the user id column `{reader.table.user}`.")
-    return replace(reader, alias=_alias(node), selected=selected), clauses
-
-
-def _checked_table(named: Any, table: Table) -> str:
-    """What a table is called in the question."""
-    only(named, "this", "db", "alias")
-    known = named.name.lower() == table.name.lower() and named.db.lower() in ("", SCHEMA)
-    if not isinstance(named.this, exp.Identifier) or not known:
-        raise Refused(f"Table `{named.name}` does not exist; ask about `{table.name}`.")
-    return _alias(named)
-
-
-def _alias(node: Any) -> str:
-    alias = node.args.get("alias")
-    if alias is not None:
-        only(alias, "this")
-    return str(node.alias)

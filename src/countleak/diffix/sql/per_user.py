@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from countleak.diffix.sql.joins import stand_ins
 from countleak.diffix.sql.render import Dialect, Hash, Values, quote, write_amount, write_where
 from countleak.diffix.sql.statement import Aggregate, Column, Kind, PerUser, Statement, mentioned
 
@@ -26,8 +27,9 @@ def per_user_sources(
     rows = dialect.source(table, list(dict.fromkeys(columns)))
     where = write_where(table, statement.inner, values).text
     hashes = [of for of in hashes if of.column not in per_user.columns]
+    others = stand_ins(table, list(dict.fromkeys(columns)), dialect)
     return _grouped(per_user, hashes, dialect, f"{rows} WHERE {where}"), _decoys(
-        per_user, hashes, dialect, rows
+        per_user, hashes, dialect, others
     )
 
 

@@ -10,6 +10,7 @@ that are kept are sent as arrays and joined, so their number costs no more than 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from countleak.diffix.sql.joins import stand_ins
 from countleak.diffix.sql.per_user import per_user_sources
 from countleak.diffix.sql.render import (
     Dialect,
@@ -162,7 +163,8 @@ class Asked:
             hashes = [of for of in hashes if of.column in table.per_user.columns]
         else:
             source = dialect.source(table, self._columns())
-            decoys = f"SELECT * FROM {source} WHERE {quote(table.user)} IS NOT NULL"
+            others = stand_ins(table, self._columns(), dialect)
+            decoys = f"SELECT * FROM {others} WHERE {quote(table.user)} IS NOT NULL"
         where = write_where(table, statement.outer, values)
         matching = dialect.matching(table, source, hashes, where, decoys)
         return f"SELECT {named}{dialect.apart} FROM {matching}"

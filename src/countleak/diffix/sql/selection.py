@@ -101,10 +101,11 @@ def read_per_user(
 ) -> tuple[PerUser, tuple[tuple[str, Expression], ...]]:
     """What a subquery makes of all rows of a user, and the names and meanings of its columns."""
     table = reader.table
-    user = Column(table.user, table.columns[table.user])
     if table.per_user is not None:
         raise Refused("A subquery that groups cannot stand in another one that does.")
-    if _groups(tree, reader) != (user,):
+    user = Column(table.user, table.columns[table.user])
+    users = [Column(name, table.columns[name]) for name in table.users]
+    if _groups(tree, reader) not in [(each,) for each in users]:
         raise Refused(f"A subquery groups by the user id column `{user.name}` only.")
     selected: list[tuple[str, Expression]] = []
     aggregates: dict[str, Aggregate] = {}
@@ -121,7 +122,7 @@ def read_per_user(
             aggregates[name] = replace(aggregate, label=name)
             kind = kind_per_user(aggregate)
             selected.append((alias or aggregate.function, Column(name, kind)))
-        elif reader.expression(inner) == user:
+        elif reader.expression(inner) in users:
             selected.append((alias or inner.name, user))
         else:
             raise Refused(f"A subquery that groups selects `{user.name}` and aggregates.")

@@ -40,7 +40,9 @@ class Table:
 
     ``single`` are the columns in which no value occurs twice. ``isolating`` are those whose
     values mostly belong to one user each. ``per_user`` says what its rows are made of, where a
-    subquery makes one of all rows of a user.
+    subquery makes one of all rows of a user. ``joined`` are the tables it joins, where
+    ``joins.joined`` made it. Users are hashed under the names of ``people``, a table and its user
+    column, so that they are the same in all tables of a database; None stands for its own.
     """
 
     name: str
@@ -49,11 +51,27 @@ class Table:
     single: frozenset[str] = frozenset()
     isolating: frozenset[str] = frozenset()
     per_user: "PerUser | None" = None
+    joined: tuple["Table", ...] = ()
+    people: tuple[str, str] | None = None
 
     @property
     def one_row_per_user(self) -> bool:
         """Whether counting rows is counting users."""
         return self.user in self.single
+
+    @property
+    def users(self) -> frozenset[str]:
+        """The columns that name the user of a row; of a join, one of each table, all equal."""
+        return frozenset(t.in_join(t.user) for t in self.joined) or frozenset({self.user})
+
+    def in_join(self, name: str) -> str:
+        """What a column is called in a join."""
+        return f"{self.name}.{name}"
+
+    def origin(self, name: str) -> tuple[str, str]:
+        """The table and the name under which a column was declared: what noise is seeded with."""
+        columns = ((t, own) for t in self.joined for own in t.columns if t.in_join(own) == name)
+        return next(((table.name, own) for table, own in columns), (self.name, name))
 
 
 @dataclass(frozen=True)

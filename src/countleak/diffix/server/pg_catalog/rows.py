@@ -6,7 +6,7 @@ from typing import Any
 from countleak.diffix.server.control import KNOWN, REPORTED
 from countleak.diffix.server.parameters import OF_KIND
 from countleak.diffix.server.pg_catalog.definitions import TYPES, names
-from countleak.diffix.sql.parser import SCHEMA
+from countleak.diffix.sql.sources import SCHEMA
 from countleak.diffix.sql.statement import Table
 
 PG_CATALOG, PUBLIC, INFORMATION_SCHEMA = 11, 2200, 13000
