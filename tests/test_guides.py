@@ -25,6 +25,7 @@ GUIDES = (
     "recipes/teacher.md",
     "reference/errors.md",
     "reference/files.md",
+    "sweeps.md",
 )
 # Guides that ask a PostgreSQL server at $DATABASE.
 ON_POSTGRES = ("how-to/postgresql.md", "recipes/postgresql.md")

@@ -119,7 +119,8 @@ def _database_in(word: str) -> str | None:
     try:
         with Path(word).open("rb") as file:
             head = file.read(16)
-    except OSError:
+    except (OSError, ValueError):
+        # No file has such a name.
         return None
     if head.startswith(b"SQLite format 3"):
         return "sqlite:///"

@@ -36,8 +36,8 @@ def test_auto_picks_by_what_it_sees_and_says_why(setting, picked, least):
 def test_auto_fits_once(monkeypatch):
     """The starts of the diagnosis serve the decoder as well.
 
-    They take one set of eigenvectors, the diagnosis of errors per person another, and the check of
-    the fit a third.
+    They take one set of eigenvectors, the diagnosis of errors per person another, the check of the
+    fit a third, and that of the earlier answers against the later ones a fourth.
     """
     calls = {"eigh": 0, "box_least_squares": 0}
 
@@ -55,7 +55,7 @@ def test_auto_fits_once(monkeypatch):
     )
     guess = AutoDecoder().decode(Setting(60, 400, 3.0).world(2).transcript)
     assert "gaussian" in guess.basis.picked_because
-    assert calls == {"eigh": 3, "box_least_squares": 1}
+    assert calls == {"eigh": 4, "box_least_squares": 1}
 
 
 def test_known_people_are_used_and_counted():

@@ -118,7 +118,7 @@ def test_sqlite_is_only_read_and_not_for_ever(sqlite_url):
     )
     with pytest.raises(TargetError, match=r"no answer within 0\.2 seconds"):
         connection.ask(endless)
-    for statement in ("SELECT 'many'", "SELECT 1, 2", "SELECT 1 UNION ALL SELECT 2", "SELECT NULL"):
+    for statement in ("SELECT 'many'", "SELECT 1, 2", "SELECT 1 UNION ALL SELECT 2"):
         with pytest.raises(NoCount):
             connection.ask(statement)
     assert connection.ask("SELECT count(*) FROM people") == 3.0

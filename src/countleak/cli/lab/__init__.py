@@ -85,7 +85,7 @@ bench = make_group(
         ),
     },
     listed={
-        "Speed": ("solvers", "batch", "first-call", "sweep", "diffix", "serve", "timing"),
+        "Speed": ("solvers", "batch", "first-call", "sweep", "diffix", "serve", "ask", "timing"),
         "Accuracy": ("decoders", "honesty", "questions", "budget", "categories", "exact"),
     },
 )
