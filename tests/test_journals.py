@@ -113,17 +113,23 @@ def test_each_record_is_in_the_file_before_the_block_ends(tmp_path):
 
 
 class Counting:
-    """Counts every question, and tells who waits for the next."""
+    """Counts every question, tells who waits for the next, and answers none while ``held``."""
 
-    def __init__(self):
-        self.asked = Counter()
+    def __init__(self, held=False):
+        self.asked, self._held = Counter(), held
         self._changed = Condition()
 
     def __call__(self, text):
         with self._changed:
             self.asked[text] += 1
             self._changed.notify_all()
+            assert self._changed.wait_for(lambda: not self._held, 120)
         return row(b"%d" % (len(text) % 90 + 3))
+
+    def release(self):
+        with self._changed:
+            self._held = False
+            self._changed.notify_all()
 
     def wait_for(self, count):
         with self._changed:
@@ -165,20 +171,19 @@ def test_two_at_once_are_one_and_a_line(tmp_path):
         command("plan", "--people", "census:30", "--family", "subsets", "-m", 200),
         cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True,
     )  # fmt: skip
-    server = Counting()
+    server = Counting(held=True)
     with hostile(postgres(server)) as listening:
         asking = command(
             "ask", "queries.jsonl", "--people", "census:30", "--secret", "sex = 1", "--table",
-            "loans", "--target", f"postgresql://me@127.0.0.1:{listening.port}/x", "--rate",
+            "loans", "--target", f"postgresql://me@127.0.0.1:{listening.port}/x", "--timeout", 120,
         )  # fmt: skip
-        first = subprocess.Popen(
-            [*asking, "50"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.DEVNULL
-        )
+        first = subprocess.Popen(asking, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
         server.wait_for(1)
         second = subprocess.run(
-            [*asking, "1000"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
+            asking, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
         )
-        assert first.wait(60) == 0
+        server.release()
+        assert first.wait(120) == 0
     assert second.returncode == 2
     assert f"another run is writing there (process {first.pid} on" in second.stderr
     assert set(server.asked.values()) == {1}

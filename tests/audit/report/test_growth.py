@@ -9,7 +9,7 @@ from countleak.audit.run import Asking
 
 
 def test_points_rise_to_the_whole_audit(leaking):
-    found = growth_of(leaking.result)
+    found = growth_of(leaking.result, seconds=np.inf)
     answers = [point.answers for point in found.points]
     assert answers == sorted(answers)
     assert answers[-1] == len(leaking.result.transcript)
@@ -19,11 +19,11 @@ def test_points_rise_to_the_whole_audit(leaking):
     assert last.interval == leaking.result.score.interval()
     assert last.expected == leaking.result.confidence
     assert found.points[0].right < last.right
-    assert growth_of(leaking.result) == found
+    assert growth_of(leaking.result, seconds=np.inf) == found
 
 
 def test_without_the_truth_only_what_is_expected_grows(unknown):
-    points = growth_of(unknown.result).points
+    points = growth_of(unknown.result, seconds=np.inf).points
     assert all(point.right is None for point in points)
     assert all(point.expected is not None for point in points)
 

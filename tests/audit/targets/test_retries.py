@@ -168,11 +168,12 @@ def test_a_server_that_stays_away_ends_the_run_which_is_resumed(tmp_path_factory
 
 
 class Proxy:
-    """Hands connections on to a server, and drops one in ``every``, after so many bytes."""
+    """Hands connections on to a server; drops one in ``every``, the first with so many bytes."""
 
     def __init__(self, connect, every=5, after=3000):
         self._connect, self._every, self._after = connect, every, after
-        self.accepted = 0
+        self.accepted = self._dropped = 0
+        self._dropping = Lock()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self._listener.getsockname()[1]
         self._threads = [Thread(target=self._accept)]
@@ -185,20 +186,26 @@ class Proxy:
                 client.close()
                 return
             self.accepted += 1
-            left = self._after if self.accepted % self._every == 1 else 2**40
-            self._threads.append(Thread(target=self._carry, args=(client, left)))
+            self._threads.append(Thread(target=self._carry, args=(client,)))
             self._threads[-1].start()
 
-    def _carry(self, client, left):
+    def _is_dropped(self, carried):
+        with self._dropping:
+            drop = carried > self._after and self._dropped * self._every < self.accepted
+            self._dropped += drop
+            return drop
+
+    def _carry(self, client):
+        carried = 0
         with client, self._connect() as server, suppress(OSError):
-            while left > 0:
+            while not self._is_dropped(carried):
                 ready, _, _ = select.select([client, server], [], [])
                 for each in ready:
                     data = each.recv(65536)
                     if not data:
                         return
                     (server if each is client else client).sendall(data)
-                    left -= len(data)
+                    carried += len(data)
 
     def close(self):
         port, self.port = self.port, None
