@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from countleak.attack.noise import Noise, Shape
@@ -25,10 +27,19 @@ def test_it_is_what_budget_says(noise, mechanism):
     advice = advise(attack, decoders_for(mechanism)[-1], Limits(0.2))
     assert found.allowed == 0.2
     assert found.answers == advice.queries_allowed
-    assert found.noise_sd == advice.sigma_needed
+    assert found.noise_sd == (advice.sigma_needed or advice.normal_sigma_needed)
+    assert found.in_place == (advice.sigma_needed is None)
+    assert not found.noise_suffices
     assert found.base == advice.base_needed
     assert found.epsilon == advice.epsilon
     assert found.typical_count == 25
+
+
+def test_noise_that_is_enough_is_said_to_be():
+    found = remedy_for(replace(SETTING, sd=40.0), Noise(40.0), 0.2)
+    assert found.noise_suffices
+    assert found.noise_sd < found.noise_sd_now == 40.0
+    assert found.answers > SETTING.answers
 
 
 def test_what_has_no_closed_form_says_why():

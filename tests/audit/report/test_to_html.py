@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from countleak.audit.report.remedy import Remedy
 from countleak.audit.report.report import read_report
 from countleak.audit.report.to_html import BEGINNING, to_html
 from countleak.audit.report.writing import PAGE, write_files
@@ -37,9 +38,19 @@ def test_it_says_what_a_data_protection_officer_wants_to_know(leaking):
         report.verdict.headline.replace("'", "&#39;"), "A. Reviewer", "In plain words",
         "After how many answers", "Who is at risk", "Can its probabilities be believed?",
         "Not tested", "Kappa", "Alpha", "Risk against control", "Linkability", "Not assessed",
-        "Fewer answers", "Differential privacy", "FAILED",
+        "A cap on answers", "Differential privacy", "FAILED",
     ):  # fmt: skip
         assert text in page, text
+
+
+def test_what_is_enough_already_is_not_sold_as_a_remedy(hopeless):
+    report = read_report(hopeless.folder)
+    enough = Remedy(0.1, "normal noise of SD 60", noise_sd_now=60.0, noise_sd=20.0, answers=4000)
+    page = to_html(replace(report, audit=replace(report.audit, remedy=enough)))
+    for text in ("What would prevent a leak", "which is enough", "A cap on answers"):
+        assert text in page, text
+    for text in ("What would have prevented it", "More noise", "outcome leaks"):
+        assert text not in page, text
 
 
 def test_what_others_wrote_shows_as_text(valued):

@@ -25,7 +25,11 @@ def test_the_log_has_what_the_standard_requires(which, request):
     # A level other than none goes with a failure, and with nothing else (3.27.10).
     assert (result["kind"] == "fail") == (result["level"] != "none")
     assert result["message"]["text"]
-    assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    rule = driver["rules"][result["ruleIndex"]]
+    assert rule["id"] == result["ruleId"]
+    # What GitHub's code scanning needs besides (rule GH2012 of the SARIF multitool).
+    assert rule["help"]["text"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
     place = result["locations"][0]["physicalLocation"]["artifactLocation"]
     assert run["artifacts"][place["index"]]["location"]["uri"] == place["uri"]
     assert all(isinstance(i["executionSuccessful"], bool) for i in run["invocations"])

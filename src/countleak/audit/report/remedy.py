@@ -27,17 +27,21 @@ FAMILIES: dict[str, Family] = {"subsets": SUBSETS, "hashed": SUBSETS, "digits": 
 class Remedy:
     """What keeps the advantage over guessing at ``allowed``, each alone; None where unknown.
 
-    ``noise_sd`` on each of as many answers, against this attack; ``noise_sd_against_all`` against
-    any; ``answers`` in all with the noise as it is; ``base`` to round counts to in place of noise,
-    where ``rounding_helps``. ``epsilon`` is what the answers cost at ``delta`` as differential
-    privacy, ``noise_sd_for_epsilon`` the noise at which they cost ``epsilon_wanted``. A count is
-    ``typical_count`` on average, in people, so that noise can be weighed against it. ``why`` says
-    why nothing could be computed, ``remarks`` what was left out.
+    ``noise_now`` is what the system does, of SD ``noise_sd_now``. ``noise_sd`` on each of as many
+    answers keeps it against this attack, as normal noise where it is ``in_place`` of a bound or of
+    rounding; ``noise_sd_against_all`` against any; ``answers`` in all with the system as it is;
+    ``base`` to round counts to in place of noise, where ``rounding_helps``. ``epsilon`` is what the
+    answers cost at ``delta`` as differential privacy, ``noise_sd_for_epsilon`` the noise at which
+    they cost ``epsilon_wanted``. A count is ``typical_count`` on average, in people, so that noise
+    can be weighed against it. ``why`` says why nothing could be computed, ``remarks`` what was left
+    out.
     """
 
     allowed: float
     noise_now: str = ""
+    noise_sd_now: float | None = None
     noise_sd: float | None = None
+    in_place: bool = False
     noise_sd_against_all: float | None = None
     answers: int | None = None
     base: int | None = None
@@ -49,6 +53,13 @@ class Remedy:
     typical_count: float | None = None
     why: str = ""
     remarks: tuple[str, ...] = ()
+
+    @property
+    def noise_suffices(self) -> bool:
+        """Whether the noise there is keeps it, by the prediction."""
+        if self.in_place or self.noise_sd is None or self.noise_sd_now is None:
+            return False
+        return self.noise_sd <= self.noise_sd_now
 
 
 @dataclass(frozen=True)
@@ -72,9 +83,11 @@ def remedy_for(
     limit = ACCEPTED if not allowed or allowed >= 1 else allowed
     family = FAMILIES.get(setting.family)
     if noise is None:
-        return Remedy(limit, why="the closed form is for bits under noise of a known law")
+        return Remedy(
+            limit, why="the prediction is for yes-or-no secrets under noise of a known law"
+        )
     if family is None:
-        other = f"the closed form is for questions about random sets, not for {setting.family}"
+        other = f"the prediction is for questions about random sets, not for {setting.family}"
         return Remedy(limit, why=other)
     mechanism, words = _mechanism(noise, setting.sd)
     try:
@@ -92,7 +105,9 @@ def _told(advice: Advice, words: str, setting: Setting) -> Remedy:
     return Remedy(
         advice.limits.advantage,
         words,
-        advice.sigma_needed,
+        advice.sigma,
+        advice.remedy.sigma if advice.remedy else None,
+        advice.sigma_needed is None and advice.remedy is not None,
         advice.sigma_against_everyone,
         advice.queries_allowed,
         advice.base_needed,

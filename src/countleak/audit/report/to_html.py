@@ -187,9 +187,15 @@ def _consequence(report: Report) -> str:
                 "Treat the people it is sure about as known until that is done."
             )
         case Outcome.NOT_SHOWN:
+            below = score is not None and (score.advantage_interval or (0.0, 0.0))[1] < 0
+            did = (
+                "did worse than naming the commonest value of everyone"
+                if below
+                else "did not beat guessing by more than chance"
+            )
             return (
-                f"About {audit.secret} this attack, with these questions, did not beat guessing "
-                "by more than chance. That is no proof of anonymity."
+                f"About {audit.secret} this attack, with these questions, {did}. That is no proof "
+                "of anonymity."
             )
     return "The audit has not passed, and has not failed. It cannot be used as evidence."
 
@@ -201,16 +207,22 @@ def _advice(report: Report) -> str:
     if outcome is Outcome.NOT_SHOWN:
         return "Audit again before every change: more answers, less noise, another table."
     ways = []
-    if remedy.noise_sd is not None:
+    if remedy.noise_sd is not None and not remedy.noise_suffices:
         sd = shortest(remedy.noise_sd)
         ways.append(f"noise with a standard deviation of {sd} on each answer")
-    if remedy.answers:
+    if remedy.answers and remedy.answers < report.audit.asked.answers:
         ways.append(f"no more than {remedy.answers:,} answers in all")
+    if not ways and report.audit.judged.failed is False:
+        return (
+            "That is within what you allow, as far as this attack goes. Audit again before every "
+            "change."
+        )
     if not ways:
         return "Answer fewer questions, or with more noise, and audit again."
+    either = "either" if len(ways) > 1 else "this"
     return (
-        f"Against this attack either would do: {' or '.join(ways)}. The section on remedies says "
-        "what each costs."
+        f"Against this attack {either} would keep the advantage over guessing at "
+        f"{remedy.allowed:.0%}: {' or '.join(ways)}. The section on remedies says what it costs."
     )
 
 
@@ -285,17 +297,21 @@ def _remedies(remedy: Remedy, answers: int) -> list[Row]:
     """What would keep the limit, how much of it, and what that costs."""
     rows = []
     if remedy.noise_sd is not None:
-        now = f"now {remedy.noise_now}"
-        rows.append(_noise_row("More noise", remedy.noise_sd, now, remedy))
+        name, now = "More noise", f"now {remedy.noise_now}"
+        if remedy.in_place:
+            name = "Normal noise instead"
+        elif remedy.noise_suffices:
+            name, now = "Noise", f"{now}, which is enough"
+        rows.append(_noise_row(name, remedy.noise_sd, now, remedy))
     if remedy.noise_sd_against_all is not None:
         who = "against every attacker, even one who knows all others' secrets"
         rows.append(_noise_row("Noise against anyone", remedy.noise_sd_against_all, who, remedy))
     if remedy.answers is not None:
         rows.append(
             Row(
-                "Fewer answers",
+                "A cap on answers",
                 f"{remedy.answers:,} in all" if remedy.answers else "none",
-                f"For ever and for everyone together, with the noise as it is; this audit took "
+                f"For ever and for everyone together, with the system as it is; this audit took "
                 f"{answers:,}."
                 if remedy.answers
                 else "The first answer breaks the limit.",

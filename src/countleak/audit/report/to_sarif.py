@@ -8,6 +8,15 @@ from countleak.audit.report.verdict import Outcome
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 RULE = "counts-leak-secrets"
+# The answers as a whole; viewers show nothing that has no line.
+PLACE = {
+    "artifactLocation": {"uri": "answers.jsonl", "index": 0},
+    "region": {"startLine": 1},
+}
+HELP = (
+    "Answer fewer questions, or with more noise, and audit again. report.html beside this file "
+    "says how much of each would do, and what it costs."
+)
 
 
 def to_sarif(report: Report) -> dict[str, Any]:
@@ -16,7 +25,8 @@ def to_sarif(report: Report) -> dict[str, Any]:
     What shows nothing is `open`, never a pass. Passing a threshold is a pass of that alone.
     """
     verdict, judged = report.verdict, report.audit.judged
-    text = " ".join(filter(None, (verdict.sentence, judged.words, verdict.caution)))
+    judgement = f"{judged.words.rstrip('.')}." if judged.words else ""
+    text = " ".join(filter(None, (verdict.sentence, judgement, verdict.caution)))
     kind, level = _kind(report)
     # The location of the result is the first artifact.
     digests = sorted(report.digests.items(), key=lambda item: item[0] != "answers.jsonl")
@@ -26,9 +36,7 @@ def to_sarif(report: Report) -> dict[str, Any]:
         "kind": kind,
         "level": level,
         "message": {"text": f"{verdict.headline}. {text}"},
-        "locations": [
-            {"physicalLocation": {"artifactLocation": {"uri": "answers.jsonl", "index": 0}}}
-        ],
+        "locations": [{"physicalLocation": PLACE}],
         "partialFingerprints": {
             "audit/v1": f"{report.audit.secret} of {report.audit.system}"[:200],
         },
@@ -77,6 +85,8 @@ def _driver() -> dict[str, Any]:
                     "text": "From the counts that a system answers, the secret of single people "
                     "can be worked out better than by guessing. Passing is no proof of anonymity."
                 },
+                # Code scanning on GitHub rejects rules without it.
+                "help": {"text": HELP},
                 "defaultConfiguration": {"level": "error"},
             }
         ],
