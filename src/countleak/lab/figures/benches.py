@@ -54,7 +54,7 @@ def draw_orders(curves: Sequence[Curve], path: Path) -> None:
         y=alt.Y("share:Q", title="secrets recovered", scale=scale, axis=alt.Axis(format="%"))
     )
     systems = len({(curve.ids, curve.salt) for curve in curves})
-    title = f"Secrets right by random and by chosen questions, {systems} systems, mean and 95%"
+    title = f"Random and chosen questions: {systems} systems, mean and 95%"
     save((band + line).properties(width=460, height=300, title=title), path)
 
 
@@ -74,7 +74,9 @@ def draw_categories(rows: Sequence[CategoryRow], path: Path) -> None:
     order = list(dict.fromkeys(row.decoder for row in rows))
     scale = alt.Scale(domain=[0.5, 1.0], clamp=True)
     share = alt.Y("accuracy:Q", title="values recovered", scale=scale, axis=alt.Axis(format="%"))
-    across = alt.X("queries:Q", title="queries per value", axis=alt.Axis(grid=False))
+    measured = sorted({row.queries for row in rows})
+    axis = alt.Axis(grid=False, values=measured)
+    across = alt.X("queries:Q", title="queries per value", axis=axis)
     colour = alt.Color(
         "decoder:N",
         title=None,
@@ -89,7 +91,7 @@ def draw_categories(rows: Sequence[CategoryRow], path: Path) -> None:
         base.mark_line(point=True, strokeWidth=2.5).encode(y=share),
         rule.mark_rule(color=QUIET, strokeDash=[5, 4]),
         rule.mark_text(align="right", dy=10, color=QUIET).encode(
-            x=alt.datum(max(row.queries for row in rows)), text="text:N"
+            x=alt.datum(measured[-1]), text="text:N"
         ),
     ).properties(
         width=460, height=280, title="A secret of four values, decoded together or one by one"
