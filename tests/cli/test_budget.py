@@ -1,4 +1,8 @@
+import shlex
+
 import pytest
+
+from countleak.lab_page.accuracy_map import MapSettings, accuracy_map
 
 
 def test_how_many_queries_reach_a_target(run):
@@ -29,7 +33,8 @@ def test_a_verdict_a_remedy_and_what_is_assumed(run, tmp_path):
     assert "get 95 of 100 people's secrets right (95.0%), where guessing gets 50" in lines[0]
     assert "breaks your limit of 55.0%" in lines[0]
     assert "Normal noise of SD 53.8 or more" in lines[1]
-    assert "off by up to 105, where a count is about 25; epsilon = 2.26" in lines[1]
+    assert "off by up to 105, where a count is about 25)" in lines[1]
+    assert "epsilon" not in shown.out
     assert "stop after 5 answers" in lines[1]
     assert "few, fixed filters" in lines[2]
     assert lines[2].endswith("(countleak audit FILE --known COLUMNS --family tables)")
@@ -44,7 +49,7 @@ def test_the_figures_behind_it_are_told_on_demand(run):
     text = " ".join(run(*FIRST, "--verbose").out.split())
     assert "An attacker with these answers gets 95.0% of the secrets right" in text
     assert "(decoder `bayes`, measured within 0.05)" in text
-    assert "The remedy is against `bayes`" in text
+    assert "The remedy is against `bayes`. Its noise costs epsilon = 2.26 at delta = 1e-06" in text
     assert "gets more than 99.1%" in text
     assert "no base up to 7 would do" in text
     assert "cost epsilon = 54 at delta = 1e-06" in text
@@ -56,6 +61,8 @@ def test_an_epsilon_for_all_answers_is_noise_that_costs_it(run, mechanism):
     found = run(*words, "--epsilon", 3, "--json").json
     assert found["epsilon"] == pytest.approx(3, rel=2e-3)
     assert found["sigma"] == found["sigma_for_epsilon"]
+    told = run(*words, "--epsilon", 3).out
+    assert "Privacy: As differential privacy, all these answers together cost epsilon = 3 " in told
     again = run(*words, "--sigma", found["sigma"], "--json").json
     assert again["accuracy"] == found["accuracy"]
 
@@ -199,3 +206,17 @@ def test_a_decoder_that_does_not_know_the_noise_is_refused(run):
     normal = run(*words, "--sigma", 4, "--decoder", "bounded")
     assert normal.code == 2
     assert "predict one of lp, ls, bayes" in normal.err
+
+
+@pytest.mark.parametrize(
+    "form",
+    [{"people": "60", "questions": "400"}, {"law": "laplace", "attacker": "ls", "share": "30"}],
+    ids=["usual", "other"],
+)
+def test_the_command_under_the_labs_map_predicts_what_the_map_does(form, run):
+    settings = MapSettings.of_form({**form, "sd": "8", "limit": "20"})
+    on_map = accuracy_map(settings)
+    found = run(*shlex.split(settings.command)[1:], "--json").json
+    assert found["accuracy"] == pytest.approx(on_map.prediction.accuracy)
+    assert found["sigma_needed"] == pytest.approx(on_map.sd_needed)
+    assert found["queries_allowed"] == on_map.questions_allowed

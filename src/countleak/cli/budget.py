@@ -211,6 +211,8 @@ def budget(
     if verbose:
         _explain(advice)
     else:
+        if noise.epsilon is not None or noise.epsilon_each is not None:
+            console.say(f"Privacy: {_privacy(advice)}")
         console.say("Details: every decoder, the bounds and differential privacy with --verbose")
     if picture:
         console.say(f"Picture: {picture}")
@@ -271,7 +273,13 @@ def _explain(advice: Advice) -> None:
             f"{percent(advice.genie_bound)} from such queries."
         )
     against = f"`{found.decoder}`" if found.decoder else "an ideal decoder"
-    console.say(f"The remedy is against {against}.")
+    cost = ""
+    if not advice.kept and advice.epsilon_needed is not None:
+        cost = (
+            f" Its noise costs epsilon = {advice.epsilon_needed:.3g} at delta = "
+            f"{advice.limits.delta:g} in all."
+        )
+    console.say(f"The remedy is against {against}.{cost}")
     if advice.sigma_against_everyone is not None:
         console.say(
             f"Noise of SD {advice.sigma_against_everyone:.3g} or more keeps the limit against "

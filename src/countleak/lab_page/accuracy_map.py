@@ -83,6 +83,21 @@ class MapSettings:
                 values[name] = number(name, form[name]) / 100
         return cls(**values)  # type: ignore[arg-type]
 
+    @property
+    def command(self) -> str:
+        """The same prediction on the command line."""
+        words = [f"countleak budget --n {self.people} -m {self.questions} --sigma {self.sd:g}"]
+        default = MapSettings()
+        for option, value, usual in (
+            ("--mechanism", self.law, default.law),
+            ("--decoder", self.attacker, default.attacker),
+            ("--prior", f"{self.share:g}", f"{default.share:g}"),
+            ("--limit", f"{self.limit:g}", f"{default.limit:g}"),
+        ):
+            if value != usual:
+                words.append(f"{option} {value}")
+        return " ".join(words)
+
     def attack(self, sd: float, questions: int) -> Attack:
         """The attack at a point of the map."""
         mechanism = Gaussian(sd) if self.law == "gaussian" else Laplace(sd)

@@ -211,6 +211,11 @@ class Chart:
     y: float
     shades: range = range(SHADES + 1)
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether nothing is predicted somewhere on the map."""
+        return any(patch.shade is None for patch in self.patches)
+
 
 def chart(found: AccuracyMap) -> Chart:
     """The map as a picture, with the line on which the limit is reached."""

@@ -54,7 +54,7 @@ def test_a_weaker_attack_is_no_all_clear():
 def test_sparse_questions_are_told_as_such():
     sparse = told(Attack(100, 300, Gaussian(4.0), family=subsets_of(0.2)), BAYES)
     assert "counts a random 20% of the people" in assumption(sparse)
-    assert "where a count is about 10;" in remedy(sparse)
+    assert "where a count is about 10)" in remedy(sparse)
 
 
 def test_rounded_counts_are_told_the_noise_that_would_do():

@@ -52,7 +52,7 @@ def remedy(advice: Advice) -> str:
         instead = " instead" if isinstance(attack.mechanism, Uniform | RoundedToBase) else ""
         sentences.append(
             f"{noise_in_words(advice.remedy)} or more on each answer{instead} keeps it at {most} "
-            f"({_price(advice.remedy, attack)}{_epsilon(advice)})."
+            f"({_price(advice.remedy, attack)})."
         )
     if isinstance(attack.mechanism, Uniform):
         sentences.append(
@@ -66,7 +66,9 @@ def remedy(advice: Advice) -> str:
     if advice.queries_allowed == 0:
         sentences.append("No cap on the answers does: the first one breaks the limit.")
     elif advice.queries_allowed is not None:
-        sentences.append(f"With the noise as it is, stop after {_answers(advice.queries_allowed)}.")
+        now = "rounding" if isinstance(attack.mechanism, RoundedToBase) else "noise"
+        most_answers = _answers(advice.queries_allowed)
+        sentences.append(f"With the {now} as it is, stop after {most_answers}.")
     text = " ".join(sentences) or f"None is known that keeps it at {most}."
     return f"{text[0].upper()}{text[1:]}"
 
@@ -120,12 +122,6 @@ def _price(mechanism: Mechanism, attack: Attack) -> str:
         return off
     count = attack.people * attack.family.mean * attack.prior
     return f"{off}, where a count is about {count:.3g}"
-
-
-def _epsilon(advice: Advice) -> str:
-    if not advice.epsilon_needed:
-        return ""
-    return f"; epsilon = {advice.epsilon_needed:.3g} at delta = {advice.limits.delta:g} in all"
 
 
 def _answers(count: int) -> str:
