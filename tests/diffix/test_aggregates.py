@@ -70,6 +70,25 @@ def test_noise_functions_give_the_sd_of_the_noise():
         assert said == pytest.approx(seen, rel=4 / np.sqrt(80) + 0.25)
 
 
+def test_the_sd_of_noise_does_not_tell_what_one_person_adds():
+    """It follows from what people add on average: with all digits two of them tell a person's."""
+    values = np.random.default_rng(1).integers(1000, 5000, 200)
+    text = "count_noise(x), sum_noise(x), avg_noise(x), stddev_noise(x), variance_noise(x)"
+    whole = answer(engine_of(values), text)
+    for left_out in range(20):
+        kept = engine_of(np.delete(values, left_out))
+        # An average and a variance are divided by a noisy count, which is told too.
+        assert answer(kept, text)[:2] == whole[:2] == (2, 3000)
+        assert len(f"{answer(kept, text)[2]:g}") <= 4
+
+
+def test_the_vendors_own_exact_distance_from_a_lone_value():
+    """Distances are from the average of all, which nobody flattens."""
+    lone = 8_675_309
+    (spread,) = answer(engine_of([*np.ones(200), lone]), "stddev(x)")
+    assert 200 * spread == pytest.approx(lone, rel=0.01)
+
+
 def test_distinct_values_are_credited_to_those_who_have_fewest():
     """One user has every value, and everyone else one: no value is that user's contribution."""
     values = 30

@@ -1,8 +1,8 @@
 """The noisy aggregates of buckets: what was asked of each, from the contributions of its users."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 from typing import Any
 
 from countleak.diffix.databases.database import Database
@@ -62,7 +62,7 @@ class Aggregates:
         function, _, of_noise = aggregate.function.partition("_")
         plain = replace(aggregate, function=function, label="")
         if of_noise:
-            return [_rounded(one.sd) for one in self._noisy(plain)]
+            return [_coarse(one.sd) for one in self._noisy(plain)]
         if function == "count":
             return [self._count(one) for one in self._noisy(plain)]
         return [_shown(one.value, plain) for one in self._noisy(plain)]
@@ -104,7 +104,7 @@ class Aggregates:
             elif aggregate.function == "variance":
                 found.append(Noisy(max(one.value, 0.0) / max(count - 1, 1), one.sd / count))
             elif squared:
-                root = sqrt(max(one.value, 0.0) / max(count - 1, 1))
+                root = math.sqrt(max(one.value, 0.0) / max(count - 1, 1))
                 # What moves a square by s moves its root by s over twice the root.
                 found.append(Noisy(root, one.sd / count / (2 * root) if root else 0.0))
             else:
@@ -131,7 +131,7 @@ class Aggregates:
     def _users(self, weighed: Weighed) -> Noisy:
         sd = self._release.sd
         noisy = weighed.bucket.users + total(weighed.seeds, "count", sd)
-        return Noisy(noisy, sd * sqrt(len(weighed.seeds)))
+        return Noisy(noisy, sd * math.sqrt(len(weighed.seeds)))
 
     def _rows(self, weighed: Weighed) -> Noisy:
         """The rows of a bucket in which everyone has one: counted as where somebody has more.
@@ -184,6 +184,19 @@ def _shown(value: float | None, aggregate: Aggregate) -> int | float | None:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
+
+
+def _coarse(sd: float | None) -> float | None:
+    """The SD of noise as it is told: to the 1, 2 or 5 times a power of ten next to its 20th part.
+
+    It is computed from what people add, without noise: with all its digits it would tell what one
+    of them adds.
+    """
+    if sd is None or sd == 0:
+        return sd
+    power = 10.0 ** math.floor(math.log10(sd / 20))
+    step = power * min((1, 2, 5, 10), key=lambda factor: abs(factor - sd / 20 / power))
+    return round(round(sd / step) * step, 12)
 
 
 def _side(row: Sequence[Any]) -> Contributions:
