@@ -103,3 +103,9 @@ def test_understood_statements_are_kept_up_to_a_number_of_characters(session, wo
     assert work["parse"] == 0
     ask(session, text.replace("a11", "a0"), "A", describe=True)
     assert work["parse"] == 1
+
+
+def test_understood_statements_are_kept_up_to_a_number_of_parameters(session):
+    for number in range(60):
+        asyncio.run(session.describe(f"SELECT $10000 AS a{number}"))
+    assert 0 < len(session.served.statements._kept) < 55

@@ -7,16 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import psycopg
 import pytest
+from pygwire import messages
 
 from countleak.diffix.server import extended, wire
+from countleak.diffix.server.connection import Connection
 from countleak.diffix.server.options import Limits
 from countleak.diffix.server.session import Served
 from countleak.diffix.server.users import User, Users, hash_token
 from tests.diffix.server.conftest import make_server, running, served_bank
 from tests.diffix.server.loads import Hostile, bank_columns
 from tests.diffix.server.raw import error_of, raw
+from tests.diffix.server.test_wire import wait_for_line, wait_until
 
 COUNT = "SELECT count(*) FROM loans"
+LONG = "SELECT string_agg('x', '') FROM generate_series(1, 3000000);"
 USERS = Users(
     {
         "analyst": User("analyst", trusted=True),
@@ -162,6 +166,85 @@ def test_a_connection_holds_statements_up_to_a_number_of_bytes(small, monkeypatc
                 connection.execute(f"{COUNT} -- {number} {'x' * 10_000}")
         connection.execute("DEALLOCATE ALL")
         assert connection.execute(COUNT).fetchone()[0] > 800
+
+
+@pytest.mark.parametrize("held", ["parameters", "values"])
+def test_a_connection_holds_few_statements_of_many_parameters(small, held):
+    """Few bytes can say that there are 10,000 parameters, and that all of them are NULL."""
+    with raw(small.port) as client:
+        client.login()
+        if held == "parameters":
+            client.send(*(messages.Parse(f"s{n}", "SELECT $10000") for n in range(60)))
+        else:
+            client.send(messages.Parse("s", "SELECT $10000"))
+            client.send(*(messages.Bind(f"p{n}", "s", [], [None] * 10_000) for n in range(60)))
+        client.send(messages.Sync())
+        found = client.until(messages.ReadyForQuery)
+    assert len(found) < 40
+    assert "at most 4000000 bytes" in error_of(found[-2])[1]
+
+
+def test_answers_do_not_gather_until_they_are_asked_for(small):
+    """A client that asks on and does not listen is waited for, and closed in the end."""
+    with raw(small.port) as client:
+        client.login()
+        # No Sync: nothing says that the answers should come now.
+        again = [messages.Bind(), messages.Execute()] * 30
+        client.send(messages.Parse("", f"SELECT '{'x' * 20_000}'"), *again)
+        assert isinstance(client.until(messages.DataRow)[-1], messages.DataRow)
+
+
+def test_answers_to_many_statements_of_a_text_do_not_gather(small, monkeypatch):
+    sent, flush = [], Connection.flush
+
+    async def noted(self):
+        sent.append(len(self._out))
+        await flush(self)
+
+    monkeypatch.setattr(Connection, "flush", noted)
+    with small.connect(autocommit=True) as connection:
+        connection.execute("SELECT string_agg('x', '') FROM generate_series(1, 300000);" * 20)
+    assert sum(sent) > 20 * 300_000
+    assert max(sent) < 2 * 300_000
+
+
+def test_of_a_client_that_takes_nothing_nothing_is_kept(small):
+    """Its connection counts no longer, so what it did not take must not stay in memory."""
+    with raw(small.port) as client:
+        client.login()
+        client.send(messages.Query(LONG * 9))
+        wait_for_line(small, "closed: client stalled")
+        assert b"took too long" not in client.rest()
+
+
+def test_a_server_stops_though_a_client_takes_nothing(bank, monkeypatch):
+    connections, send_rows = [], Connection.send_rows
+
+    async def noted(self, rows):
+        connections.append(self)
+        await send_rows(self, rows)
+
+    def is_held_up():
+        return connections and connections[0]._writer.transport.get_write_buffer_size() > 1_000_000
+
+    monkeypatch.setattr(Connection, "send_rows", noted)
+    limits = Limits(stall_seconds=600)
+    with contextlib.ExitStack() as stack:
+        with running(make_server([served_bank(bank, limits)], limits)) as server:
+            client = stack.enter_context(raw(server.port))
+            client.login()
+            client.send(messages.Query(LONG * 9))
+            wait_until(is_held_up, server, "the client was sent everything")
+    assert any("closed: server is stopping" in line for line in server.lines)
+
+
+def test_a_stranger_says_nothing_long(server):
+    """Connections that have not logged in could take a message's length of memory each."""
+    with raw(server.port) as client:
+        client.start("guarded")
+        assert isinstance(client.next(), messages.AuthenticationSASL)
+        client.send(b"p" + (1_000_000).to_bytes(4, "big"))
+        assert error_of(client.next()) == ("08P01", "invalid message length; at most 10000 bytes")
 
 
 @pytest.mark.parametrize(

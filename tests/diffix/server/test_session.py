@@ -82,6 +82,7 @@ def test_settings_are_set_and_reset(session):
         "SET client_encoding = 'LATIN1'",
         "SET standard_conforming_strings = off",
         "SET x",
+        f"SET {'x' * 2000} = 1",
     ],
 )
 def test_settings_that_make_no_sense_are_refused(session, sql):

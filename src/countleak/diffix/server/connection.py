@@ -24,6 +24,10 @@ STARTUP_SIZE = 10_000
 BATCH = 500
 # Messages that are answered before others get their turn.
 BURST = 20
+# Seconds that a client has to take the last message.
+LAST_SECONDS = 1
+# Bytes of answers that may gather before the client is to take them, asked to or not.
+MOST_UNSENT = 200_000
 
 
 class Connection:
@@ -54,12 +58,14 @@ class Connection:
 
     async def next(self, phase: ConnectionPhase = ConnectionPhase.READY) -> PGMessage:
         """The next message; a client may take its time to begin one, but not to end it."""
+        # Nobody knows yet who sends the messages of a login: they are not long.
+        longest = self._longest if phase is ConnectionPhase.READY else STARTUP_SIZE
         kind = await self._reader.readexactly(1)
         async with asyncio.timeout(self._stall_seconds):
             head = await self._reader.readexactly(4)
             length = struct.unpack("!I", head)[0]
-            if not 4 <= length <= self._longest:
-                raise Failure(PROTOCOL, f"invalid message length; at most {self._longest} bytes")
+            if not 4 <= length <= longest:
+                raise Failure(PROTOCOL, f"invalid message length; at most {longest} bytes")
             body = await self._reader.readexactly(length - 4)
         return _decoded(kind + head + body, phase)
 
@@ -92,6 +98,11 @@ class Connection:
             self._out.clear()
             async with asyncio.timeout(self._stall_seconds):
                 await self._writer.drain()
+
+    async def relieve(self) -> None:
+        """Send what has gathered, if that is much: a client that asks on must also listen."""
+        if len(self._out) > MOST_UNSENT:
+            await self.flush()
 
     def send_error(self, error: TargetError, severity: str = "ERROR") -> None:
         """Put an error with the messages that go out."""
@@ -127,9 +138,11 @@ class Connection:
         self._out.clear()
         self.send_error(error, "FATAL")
         try:
-            await self.flush()
+            async with asyncio.timeout(LAST_SECONDS):
+                await self.flush()
         except (OSError, TimeoutError):
-            return
+            # Closed only, it would keep what is unsent until the client takes it, for ever perhaps.
+            self._writer.transport.abort()
 
 
 class Conversation:
@@ -150,6 +163,7 @@ class Conversation:
         number = 0
         while not isinstance(message := await self._connection.next(), messages.Terminate):
             await self._take(message)
+            await self._connection.relieve()
             number += 1
             if number % BURST == 0:
                 # However many connections a user floods, others wait for one of them at a time.
@@ -203,6 +217,7 @@ class Conversation:
             if result.forgotten is not None:
                 self._extended.forget(result.forgotten)
             self._connection.send_end(result, len(result.rows))
+            await self._connection.relieve()
 
 
 def _decoded(frame: bytes, phase: ConnectionPhase) -> PGMessage:

@@ -181,8 +181,8 @@ class State:
             value = "UTF8"
         if name == "standard_conforming_strings" and value.lower() not in ("on", "true", "1"):
             raise Failure(BAD_VALUE, "standard_conforming_strings is always on.")
-        if len(self._values) > MOST_SETTINGS or len(value) > LONGEST_SETTING:
-            raise Failure(BAD_VALUE, "Too many settings, or too long a value.")
+        if len(self._values) > MOST_SETTINGS or len(name) + len(value) > LONGEST_SETTING:
+            raise Failure(BAD_VALUE, "Too many settings, or too long a one.")
         self._values[name] = value
         return {name: value} if name in REPORTED else {}
 

@@ -16,9 +16,11 @@ from countleak.diffix.server.session import Session
 if TYPE_CHECKING:
     from countleak.diffix.server.connection import Connection
 
-# Statements that a connection can hold, and portals; and their bytes in all.
+# Statements that a connection can hold, and portals; and their bytes in all, with those of every
+# value, type and column whatever it is.
 MOST_HELD = 1000
 MOST_BYTES_HELD = 4_000_000
+BYTES_OF_EACH = 16
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class Statement:
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        return len(self.text) + 4 * len(self.given)
+        fields = () if self.description is None else self.description.fields or ()
+        each = len(self.given) + len(self.types) + len(fields)
+        return len(self.text) + sum(len(f.name) for f in fields) + BYTES_OF_EACH * each
 
 
 @dataclass
@@ -113,7 +117,7 @@ class ExtendedQueries:
         values = [read_value(v, t, f) for v, t, f in zip(given, types, formats, strict=True)]
         description = statement.description
         fields = 0 if description is None or not description.fields else len(description.fields)
-        size = sum(len(value or b"") for value in given)
+        size = sum(len(value or b"") + BYTES_OF_EACH for value in given)
         self._check_room(self._portals, size)
         self._portals[message.portal] = Portal(
             statement, tuple(values), _formats(message.result_formats, fields), size

@@ -28,7 +28,8 @@ from countleak.errors import Refused, TargetError
 
 # Words of a statement about the session; drivers' own have about ten.
 MOST_WORDS = 300
-# Characters of described statements that are kept understood; a tree is some 50 times as large.
+# Characters of described statements, and their parameters, that are kept understood; a tree is some
+# 50 times as large.
 KEPT_CHARACTERS = 500_000
 # Bytes of an answer.
 MOST_BYTES = 16_000_000
@@ -153,10 +154,10 @@ class Statements:
             raise Refused(f"There are {len(sources)} statements; write one.")
         prepared = self._understood(sources[0], types, user)
         self._kept[text, types] = prepared
-        self._kept_characters += len(text)
+        self._kept_characters += len(text) + len(prepared.types)
         while self._kept_characters > KEPT_CHARACTERS:
-            (oldest, _), _ = self._kept.popitem(last=False)
-            self._kept_characters -= len(oldest)
+            (oldest, _), forgotten = self._kept.popitem(last=False)
+            self._kept_characters -= len(oldest) + len(forgotten.types)
         return prepared
 
     def _run(self, prepared: Prepared, request: Run) -> Result | Control:
