@@ -229,12 +229,12 @@ def test_a_server_stops_though_a_client_takes_nothing(bank, monkeypatch):
 
     monkeypatch.setattr(Connection, "send_rows", noted)
     limits = Limits(stall_seconds=600)
-    with contextlib.ExitStack() as stack:
-        with running(make_server([served_bank(bank, limits)], limits)) as server:
-            client = stack.enter_context(raw(server.port))
-            client.login()
-            client.send(messages.Query(LONG * 9))
-            wait_until(is_held_up, server, "the client was sent everything")
+    serving = running(make_server([served_bank(bank, limits)], limits))
+    with contextlib.ExitStack() as after, serving as server:
+        client = after.enter_context(raw(server.port))
+        client.login()
+        client.send(messages.Query(LONG * 9))
+        wait_until(is_held_up, server, "the client was sent everything")
     assert any("closed: server is stopping" in line for line in server.lines)
 
 
