@@ -2,7 +2,7 @@
 
 Random questions are asked of both. Each is refused by both in the same words or answered by both;
 groups that the person is not in have the same rows, to the last digit; and of the others at most
-one, beside the star that suppressed groups merge into, differs, by no more than noise could explain.
+one, beside the star that suppressed groups merge into, differs, by no more than noise explains.
 """
 
 from contextlib import ExitStack
