@@ -144,3 +144,14 @@ def test_bench_exact(bench, tmp_path):
     assert "14 people" in (tmp_path / "exact.svg").read_text()
     assert "wrong proofs" in bench(*words).out
     assert "not a whole number" in bench("exact", "--people", "x").err
+
+
+def test_bench_tables(bench):
+    pytest.importorskip("pytauargus")
+    found = bench("tables", "--worlds", 1, "--people", 300, "--json").json
+    assert found["suite"] == "trial"
+    assert [share["held"] for share in found["shares"]] == 2 * ["first", "second", "both"]
+    shown = bench("tables", "--suite", "single", "--worlds", 1).out
+    assert "its README" in shown and "5 x 5 x 5" in shown
+    assert "no suite 'x'; choose trial" in bench("tables", "--suite", "x").err
+    assert "--people does not" in bench("tables", "--suite", "single", "--people", 300).err

@@ -83,9 +83,14 @@ bench = make_group(
             ACCURACY,
             "Find how few exact counts are enough to solve for everyone, and to prove it.",
         ),
+        "tables": (
+            "countleak.cli.lab.tables",
+            "Measure what published tables give away together, beside the tools that check them.",
+        ),
     },
     listed={
         "Speed": ("solvers", "batch", "first-call", "sweep", "diffix", "serve", "ask", "timing"),
         "Accuracy": ("decoders", "honesty", "questions", "budget", "categories", "exact"),
+        "Published tables": ("tables",),
     },
 )

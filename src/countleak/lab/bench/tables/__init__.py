@@ -1,0 +1,1 @@
+"""What published tables give away, measured: on generated people, beside the tools that check."""
