@@ -2,7 +2,8 @@
 
 Of the largest values, one per user, as many outliers as for a sum are left out, and the answer is
 the average of the top group that follows them. The median is the average of as many users' values
-on each side of the middle. The noise is half the spread of the averaged values per layer: where
+as the top group has on each side of the middle. Where not as many others as outliers are left at
+either end, there is no answer. The noise is half the spread of the averaged values per layer: where
 enough people share a value, it is the answer.
 """
 
@@ -27,13 +28,13 @@ def noisy_largest(ranked: Ranked, seeds: Sequence[int], purpose: str) -> Noisy:
     outliers, top = drawn(seeds, "outliers"), drawn(seeds, "top")
     values = [*ranked.values, *[0.0] * (outliers + top)][outliers : outliers + top]
     noisy = _noisy_average(values, seeds, purpose)
-    return noisy if ranked.users >= outliers + top else NOTHING
+    return noisy if ranked.users >= 2 * outliers + top else NOTHING
 
 
 def noisy_median(ranked: Ranked, seeds: Sequence[int], purpose: str) -> Noisy:
     """The noisy median of users' values, of which those around the middle are given."""
-    top = drawn(seeds, "top")
-    is_enough = ranked.users >= 2 * top
+    outliers, top = drawn(seeds, "outliers"), drawn(seeds, "top")
+    is_enough = ranked.users >= 2 * (outliers + top)
     values = ranked.values if is_enough else [0.0] * (2 * top)
     half = len(values) // 2
     noisy = _noisy_average(values[half - top : len(values) - half + top], seeds, purpose)
