@@ -165,12 +165,11 @@ def _label(node: exp.Expr) -> str:
 
 def _check(tree: exp.Expr) -> None:
     """Refuse tables and functions that are not of the catalog."""
-    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier):
             continue
         name = table.name.lower()
-        if name not in SYSTEM_TABLES and name not in ctes:
+        if name not in SYSTEM_TABLES and not _is_of_with(table):
             raise Failure("42P01", f'relation "{name[:63]}" does not exist')
     for call in tree.find_all(exp.Func):
         name = (call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
@@ -182,3 +181,23 @@ def _check(tree: exp.Expr) -> None:
     forbidden = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.ReadCSV, exp.ReadParquet)
     if any(isinstance(node, forbidden) for node in tree.walk()):
         raise Refused("The catalog can be looked at, and nothing else.")
+
+
+def _is_of_with(table: exp.Table) -> bool:
+    """Whether a WITH names the table where it stands; elsewhere the name means a table of DuckDB's.
+
+    A query sees what its own WITH names, and each of these only those that stand before it.
+    """
+    name, node = table.name.lower(), table.parent
+    below: exp.Expr = table
+    while node is not None:
+        named: list[exp.CTE] = []
+        if isinstance(node, exp.With):
+            named = node.expressions[: node.expressions.index(below)]
+        elif not isinstance(below, exp.With):
+            with_ = node.args.get("with_")
+            named = with_.expressions if isinstance(with_, exp.With) else []
+        if any(cte.alias.lower() == name for cte in named):
+            return True
+        below, node = node, node.parent
+    return False
