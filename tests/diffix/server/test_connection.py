@@ -106,6 +106,6 @@ def test_understood_statements_are_kept_up_to_a_number_of_characters(session, wo
 
 
 def test_understood_statements_are_kept_up_to_a_number_of_parameters(session):
-    for number in range(60):
-        asyncio.run(session.describe(f"SELECT $10000 AS a{number}"))
-    assert 0 < len(session.served.statements._kept) < 55
+    for number in range(240):
+        asyncio.run(session.describe(f"SELECT $2500 AS a{number}"))
+    assert 0 < len(session.served.statements._kept) < 220

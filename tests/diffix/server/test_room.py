@@ -1,5 +1,6 @@
 """Room for everyone: what one user or a stranger takes, others do not miss."""
 
+import asyncio
 import contextlib
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ import psycopg
 import pytest
 from pygwire import messages
 
-from countleak.diffix.server import extended, wire
+from countleak.diffix.server import connection, extended, wire
 from countleak.diffix.server.connection import Connection
 from countleak.diffix.server.options import Limits
 from countleak.diffix.server.session import Served
@@ -168,19 +169,24 @@ def test_a_connection_holds_statements_up_to_a_number_of_bytes(small, monkeypatc
         assert connection.execute(COUNT).fetchone()[0] > 800
 
 
-@pytest.mark.parametrize("held", ["parameters", "values"])
+@pytest.mark.parametrize("held", ["parameters", "values", "names", "names of portals"])
 def test_a_connection_holds_few_statements_of_many_parameters(small, held):
-    """Few bytes can say that there are 10,000 parameters, and that all of them are NULL."""
+    """Few bytes can say that there are 2,500 parameters, and that all of them are NULL."""
     with raw(small.port) as client:
         client.login()
         if held == "parameters":
-            client.send(*(messages.Parse(f"s{n}", "SELECT $10000") for n in range(60)))
+            client.send(*(messages.Parse(f"s{n}", "SELECT $2500") for n in range(120)))
+        elif held == "values":
+            client.send(messages.Parse("s", "SELECT $2500"))
+            client.send(*(messages.Bind(f"p{n}", "s", [], [None] * 2500) for n in range(120)))
+        elif held == "names":
+            client.send(*(messages.Parse(f"{n}{'s' * 90_000}", "SELECT 1") for n in range(60)))
         else:
-            client.send(messages.Parse("s", "SELECT $10000"))
-            client.send(*(messages.Bind(f"p{n}", "s", [], [None] * 10_000) for n in range(60)))
+            client.send(messages.Parse("s", "SELECT 1"))
+            client.send(*(messages.Bind(f"{n}{'p' * 90_000}", "s") for n in range(60)))
         client.send(messages.Sync())
         found = client.until(messages.ReadyForQuery)
-    assert len(found) < 40
+    assert len(found) < 110
     assert "at most 4000000 bytes" in error_of(found[-2])[1]
 
 
@@ -236,6 +242,70 @@ def test_a_server_stops_though_a_client_takes_nothing(bank, monkeypatch):
         client.send(messages.Query(LONG * 9))
         wait_until(is_held_up, server, "the client was sent everything")
     assert any("closed: server is stopping" in line for line in server.lines)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        messages.Parse("", "SELECT 1", [20] * 2501),
+        messages.Bind("", "", [], [b"1"] * 2501),
+        messages.Bind("", "", [0] * 2501, []),
+    ],
+    ids=["types", "values", "formats"],
+)
+def test_a_message_of_too_many_parameters_is_not_read(server, spoilt, monkeypatch):
+    """To read 60,000 takes a tenth of a second, in which nobody else is answered."""
+    decoded = []
+    monkeypatch.setattr(connection, "_decoded", noted(connection._decoded, decoded))
+    with raw(server.port) as client:
+        client.login()
+        client.send(spoilt)
+        assert error_of(client.next()) == ("54000", "a statement has at most 2500 parameters")
+        assert client.next() is None
+    assert spoilt.to_wire() not in [frame for frame, _ in decoded]
+
+
+def noted(function, calls):
+    """The function, which notes the arguments of its calls."""
+
+    def wrapper(*arguments):
+        calls.append(arguments)
+        return function(*arguments)
+
+    return wrapper
+
+
+def test_a_long_number_is_not_read(server):
+    with raw(server.port) as client:
+        client.login()
+        for number, state in ((b"1" * 1000, None), (b"1" * 1001, "22023")):
+            client.send(
+                messages.Parse("", "SELECT $1", [1700]), messages.Bind("", "", [], [number])
+            )
+            client.send(messages.Sync())
+            said = client.until(messages.ReadyForQuery)[1]
+            assert isinstance(said, messages.BindComplete) or error_of(said)[0] == state
+
+
+def test_only_queries_are_long(server):
+    with raw(server.port) as client:
+        client.login()
+        client.send(messages.CopyData(b"x" * 10_000))
+        assert error_of(client.next()) == ("08P01", "invalid message length; at most 10000 bytes")
+
+
+@pytest.mark.parametrize(("times", "length"), [(20, 100), (1, 10_000)])
+def test_whoever_sends_much_waits_for_a_turn(server, monkeypatch, times, length):
+    """A user's connections have one turn together, taken after 20 messages or 10,000 bytes."""
+    turns = []
+    monkeypatch.setattr(asyncio.Lock, "acquire", noted(asyncio.Lock.acquire, turns))
+    with server.connect(autocommit=True, prepare_threshold=None) as connection:
+        for _ in range(times):
+            assert not turns
+            connection.execute(f"{COUNT} -- {'x' * length}")
+        # The turn comes after an answer was sent: that the next is there tells that it came.
+        connection.execute(COUNT)
+    assert len(turns) == 1
 
 
 def test_a_stranger_says_nothing_long(server):

@@ -11,19 +11,21 @@ from pygwire import ConnectionPhase, FrontendMessageDecoder, PygwireError, messa
 from pygwire.constants import TransactionStatus
 from pygwire.messages import PGMessage
 
-from countleak.diffix.server.errors import PROTOCOL, SHUTTING_DOWN, Failure, state_of
+from countleak.diffix.server.errors import PROTOCOL, SHUTTING_DOWN, TOO_MUCH, Failure, state_of
 from countleak.diffix.server.extended import ExtendedQueries
 from countleak.diffix.server.options import Limits
+from countleak.diffix.server.parameters import MOST_PARAMETERS
 from countleak.diffix.server.results import TEXT_FORMAT, Field, Result
 from countleak.diffix.server.session import Session
 from countleak.errors import TargetError
 
-# As PostgreSQL's own limit on start-up packets.
-STARTUP_SIZE = 10_000
+# As PostgreSQL's own limits: on start-up packets, and on messages but those that carry a query.
+STARTUP_SIZE = SHORT_SIZE = 10_000
+LONG_KINDS = b"QPB"
 # Rows between two looks at whether the client takes them.
 BATCH = 500
-# Messages that are answered before others get their turn.
-BURST = 20
+# Messages that are answered before others get their turn, and bytes that count as one of them.
+BURST, BYTES_OF_ONE = 20, 500
 # Seconds that a client has to take the last message.
 LAST_SECONDS = 1
 # Bytes of answers that may gather before the client is to take them, asked to or not.
@@ -41,6 +43,8 @@ class Connection:
         self.number, self.key = 0, b""
         self.session: Session | None = None
         self.secure = False
+        # Of the latest message.
+        self.size = 0
         self._reader, self._writer = reader, writer
         self._longest, self._stall_seconds = limits.message_size, limits.stall_seconds
         self._out = bytearray()
@@ -59,14 +63,17 @@ class Connection:
     async def next(self, phase: ConnectionPhase = ConnectionPhase.READY) -> PGMessage:
         """The next message; a client may take its time to begin one, but not to end it."""
         # Nobody knows yet who sends the messages of a login: they are not long.
-        longest = self._longest if phase is ConnectionPhase.READY else STARTUP_SIZE
+        is_known = phase is ConnectionPhase.READY
         kind = await self._reader.readexactly(1)
+        longest = self._longest if is_known and kind in LONG_KINDS else SHORT_SIZE
         async with asyncio.timeout(self._stall_seconds):
             head = await self._reader.readexactly(4)
             length = struct.unpack("!I", head)[0]
             if not 4 <= length <= longest:
                 raise Failure(PROTOCOL, f"invalid message length; at most {longest} bytes")
             body = await self._reader.readexactly(length - 4)
+        self.size = len(body)
+        _check_parameters(kind, body)
         return _decoded(kind + head + body, phase)
 
     async def answer_tls(self, context: ssl.SSLContext | None) -> None:
@@ -160,12 +167,13 @@ class Conversation:
     async def hold(self) -> None:
         """Answer message after message, until the client says goodbye."""
         await self._ready()
-        number = 0
+        burst = 0
         while not isinstance(message := await self._connection.next(), messages.Terminate):
             await self._take(message)
             await self._connection.relieve()
-            number += 1
-            if number % BURST == 0:
+            burst += 1 + self._connection.size // BYTES_OF_ONE
+            if burst >= BURST:
+                burst = 0
                 # However many connections a user floods, others wait for one of them at a time.
                 async with self._turn:
                     await asyncio.sleep(0)
@@ -218,6 +226,19 @@ class Conversation:
                 self._extended.forget(result.forgotten)
             self._connection.send_end(result, len(result.rows))
             await self._connection.relieve()
+
+
+def _check_parameters(kind: bytes, body: bytes) -> None:
+    """Refuse more parameters than a statement can have, before any work is done on them."""
+    if kind not in (b"P", b"B"):
+        return
+    # Behind two texts: the types of a statement; or the formats of values, and then the values.
+    at = body.find(b"\0", body.find(b"\0") + 1) + 1
+    for _ in range(1 if kind == b"P" else 2):
+        count = int.from_bytes(body[at : at + 2], "big")
+        if count > MOST_PARAMETERS:
+            raise Failure(TOO_MUCH, f"a statement has at most {MOST_PARAMETERS} parameters")
+        at += 2 + 2 * count
 
 
 def _decoded(frame: bytes, phase: ConnectionPhase) -> PGMessage:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pygwire import messages
@@ -16,8 +17,8 @@ from countleak.diffix.server.session import Session
 if TYPE_CHECKING:
     from countleak.diffix.server.connection import Connection
 
-# Statements that a connection can hold, and portals; and their bytes in all, with those of every
-# value, type and column whatever it is.
+# Statements that a connection can hold, and portals; and their bytes in all, with those of names,
+# and of every value, type and column whatever it is.
 MOST_HELD = 1000
 MOST_BYTES_HELD = 4_000_000
 BYTES_OF_EACH = 16
@@ -36,7 +37,7 @@ class Statement:
         """The types of its parameters."""
         return () if self.description is None else self.description.types
 
-    @property
+    @cached_property
     def size(self) -> int:
         """About how many bytes it takes."""
         fields = () if self.description is None else self.description.fields or ()
@@ -98,8 +99,8 @@ class ExtendedQueries:
 
     async def _parse(self, message: messages.Parse) -> None:
         if message.statement and message.statement in self._statements:
-            raise Failure("42P05", f'prepared statement "{message.statement}" already exists')
-        self._check_room(self._statements, len(message.query))
+            raise Failure("42P05", f'prepared statement "{message.statement[:63]}" already exists')
+        self._check_room(self._statements, len(message.statement) + len(message.query))
         given = tuple(message.param_types)
         description = await self._session.describe(message.query, given)
         self._statements[message.statement] = Statement(message.query, given, description)
@@ -118,7 +119,7 @@ class ExtendedQueries:
         description = statement.description
         fields = 0 if description is None or not description.fields else len(description.fields)
         size = sum(len(value or b"") + BYTES_OF_EACH for value in given)
-        self._check_room(self._portals, size)
+        self._check_room(self._portals, len(message.portal) + size)
         self._portals[message.portal] = Portal(
             statement, tuple(values), _formats(message.result_formats, fields), size
         )
@@ -177,8 +178,8 @@ class ExtendedQueries:
     def _check_room(self, held: Mapping[str, object], size: int) -> None:
         if len(held) >= MOST_HELD:
             raise Failure(TOO_MUCH, f"A connection holds at most {MOST_HELD} of these; close some.")
-        size += sum(statement.size for statement in self._statements.values())
-        size += sum(portal.size for portal in self._portals.values())
+        size += sum(len(name) + one.size for name, one in self._statements.items())
+        size += sum(len(name) + one.size for name, one in self._portals.items())
         if size > MOST_BYTES_HELD:
             raise Failure(
                 TOO_MUCH,

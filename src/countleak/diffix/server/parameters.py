@@ -16,7 +16,10 @@ from countleak.diffix.sql.dates import date_of
 from countleak.diffix.sql.statement import Kind, Table
 
 LARGEST_EXPONENT = 400
-MOST_PARAMETERS = 10_000
+# Characters of a number, which the server itself reads; with that exponent it has as many digits.
+LONGEST_NUMBER = 1000
+# As many as the longest IN list has elements, and some.
+MOST_PARAMETERS = 2500
 # PostgreSQL sends dates in days since 2000.
 DAYS_TO_2000 = 10_957
 Parameter = int | Decimal | bool | str | None
@@ -35,7 +38,9 @@ def numbers_of(tree: exp.Expr) -> list[tuple[exp.Parameter, int]]:
     for node in tree.find_all(exp.Parameter):
         name = node.this.name if isinstance(node.this, exp.Expr) else ""
         if not name.isdigit() or not 1 <= int(name) <= MOST_PARAMETERS:
-            raise Failure(BAD_VALUE, "A parameter is written $1, $2, ...")
+            raise Failure(
+                BAD_VALUE, f"A parameter is written $1, $2, ..., at most ${MOST_PARAMETERS}."
+            )
         numbered.append((node, int(name)))
     return numbered
 
@@ -155,6 +160,8 @@ def read_value(raw: bytes | None, oid: int, format: int) -> Parameter:
 
 
 def _number(text: str) -> Decimal:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError("too long a number")
     number = Decimal(text.strip())
     exponent = number.as_tuple().exponent
     # Written out, a number has as many digits as its exponent says.
