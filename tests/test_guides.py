@@ -30,7 +30,10 @@ GUIDES = (
 # Guides that ask a PostgreSQL server at $DATABASE.
 ON_POSTGRES = ("how-to/postgresql.md", "recipes/postgresql.md")
 # Where what is shown takes too long for any test, and how long.
-TOO_LONG = {"honesty.md": "hours of simulated systems"}
+TOO_LONG = {
+    "honesty.md": "hours of simulated systems",
+    "tables-bench.md": "minutes of generated tables, and pytauargus",
+}
 
 
 @pytest.fixture
