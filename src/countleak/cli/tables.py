@@ -57,8 +57,8 @@ def tables(
     failed = fail_above is not None and len(result.findings) + result.unproven > fail_above
     if json:
         console.print_json({**result.record(), "failed": failed})
-    if result.contradicts:
-        raise NoResult(result.contradiction_in_words())
+    if result.contradiction is not None:
+        raise NoResult(str(result.contradiction))
     if not json:
         console.say(str(result))
         if fail_above is not None:
