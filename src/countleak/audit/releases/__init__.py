@@ -43,6 +43,11 @@ class TablesAudit:
     settled_by: dict[str, int]
     contradiction: Disagreement | None = None
 
+    @property
+    def contradicts(self) -> bool:
+        """Whether what was published cannot all be true."""
+        return self.contradiction is not None
+
     def __str__(self) -> str:
         numbers, cells = len(self.model.numbers), self.model.ledger.cells
         lines = [f"{numbers} published numbers about {cells} groups that they tell apart."]
