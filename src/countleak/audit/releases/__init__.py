@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from countleak.attack.ledger.bounds import Bounder, Contradiction, Interval
-from countleak.audit.releases.contradiction import Disagreement, disagreement_of
+from countleak.audit.releases.contradiction import (
+    Disagreement,
+    disagreement_of,
+    shown_differently,
+)
 from countleak.audit.releases.findings import (
     SAME_PEOPLE,
     Finding,
@@ -96,6 +100,9 @@ def audit_tables(
     """What the releases pin together: hidden counts, and groups of up to ``small`` people."""
     model = model_of(stated, trees)
     inferred = _inferred(stated)
+    differing = shown_differently(model, stated)
+    if differing is not None:
+        return TablesAudit(model, (), (), (), 0, inferred, {}, differing)
     try:
         bounder = Bounder(model.ledger, time_limit)
         groups, intervals = _intervals(model, bounder, small, progress)

@@ -1,12 +1,13 @@
 """Published numbers that cannot all be true of the same people."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from countleak.attack.ledger.conflicts import conflict_of
 from countleak.audit.releases.findings import Term, terms_of
-from countleak.audit.releases.model import Model
+from countleak.audit.releases.model import Model, Stated
 
 
 @dataclass(frozen=True)
@@ -47,3 +48,23 @@ def disagreement_of(model: Model, time_limit: float) -> Disagreement:
     low, high = model.ledger.low.tolist(), model.ledger.high.tolist()
     terms = (Term(model.numbers[row], Fraction(1), low[row], high[row]) for row in conflict.rows)
     return Disagreement(tuple(terms), False, conflict.irreducible)
+
+
+def shown_differently(model: Model, stated: Sequence[Stated]) -> Disagreement | None:
+    """Two numbers of the same people that differ, though their keys should make them the same."""
+    keys = [each.rules.keys for each in stated for _ in each.release.numbers]
+    first: dict[object, int] = {}
+    for row, key in enumerate(keys):
+        value = model.numbers[row].value
+        if key is None or value is None:
+            continue
+        people = (key, model.ledger.members(row).tobytes())
+        other = first.setdefault(people, row)
+        if model.numbers[other].value != value:
+            low, high = model.ledger.low.tolist(), model.ledger.high.tolist()
+            terms = (
+                Term(model.numbers[each], Fraction(times), low[each], high[each])
+                for each, times in ((other, 1), (row, -1))
+            )
+            return Disagreement(tuple(terms), True, True)
+    return None

@@ -118,8 +118,8 @@ def _check_marks(path: Name, release: Release, record: Mapping[str, Any]) -> Non
     if "suppressed" not in record and "not_shown_below" not in record:
         return
     unsaid = [n for n in release.numbers if n.among is None and n.why is None]
-    marks = marks_in(unsaid)
-    if len(marks) > 1:
+    marks, graded = marks_in(unsaid), any(n.among is not None for n in release.numbers)
+    if len(marks) + graded > 1 and marks:
         each = ", ".join(f"{mark!r} ({count})" for mark, count in marks.items())
         raise InputError(
             f"{path}: {release.name} has several marks, {each}; say which counts are below the "
