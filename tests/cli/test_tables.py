@@ -50,6 +50,17 @@ def test_how_tables_were_read_is_said_and_more_than_is_allowed_fails(run, files)
     assert run("tables", "a.csv", "b.csv", "--fail-above", 2).code == 0
 
 
+def test_tables_without_a_label_in_common_are_said_to_be_about_others(run, files):
+    (files / "c.csv").write_text("sex,n\nWomen,15\nMen,19\n")
+    said = run("tables", "a.csv", "c.csv").err
+    assert "a and c have no sex in common: they are read as being about different people." in said
+    (files / "releases.toml").write_text(
+        '[[table]]\nfile = "a.csv"\n[[table]]\nfile = "c.csv"\n'
+        '[hierarchy.sex]\nWomen = ["F"]\nMen = ["M"]\n'
+    )
+    assert "in common" not in run("tables", "releases.toml").err
+
+
 def test_tables_that_disagree_are_named_not_solved(run, files):
     (files / "b.csv").write_text(SECOND.replace("F,35-64,9", "F,35-64,11"))
     said = run("tables", "a.csv", "b.csv", "--json")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from countleak.audit.releases import SMALL, audit_tables
-from countleak.audit.releases.description import Described, read_releases
+from countleak.audit.releases.description import Described, read_releases, strangers
 from countleak.audit.releases.guessing import proposed
 from countleak.cli import console, options
 from countleak.cli.audit import FAILED
@@ -84,4 +84,4 @@ def read_in_words(described: Described) -> list[str]:
             f"{release.name}: {len(release.numbers)} numbers ({hidden} not shown) by "
             f"{', '.join(release.dimensions) or 'nothing'}; {how}{rules}."
         )
-    return lines
+    return lines + strangers(described)

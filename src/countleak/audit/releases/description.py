@@ -3,9 +3,11 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from countleak.audit.releases.axes import axis_of
 from countleak.audit.releases.formats.rows import Tree
 from countleak.audit.releases.guessing import Guess, guess_of
 from countleak.audit.releases.mechanisms import KEYS as MECHANISMS
@@ -37,6 +39,31 @@ def read_releases(paths: Sequence[Name]) -> Described:
     if len(paths) > 1:
         raise InputError(f"{described[0]}: name this file alone; it says which tables there are")
     return _read_description(described[0])
+
+
+def strangers(described: Described) -> list[str]:
+    """Which tables have a dimension in common and nobody in it, in words."""
+    lines = []
+    releases = [each.release for each in described.tables]
+    for name in dict.fromkeys(name for each in releases for name in each.dimensions):
+        labels = {
+            each.name: {number.labels[each.dimensions.index(name)] for number in each.numbers}
+            for each in releases
+            if name in each.dimensions
+        }
+        every = dict.fromkeys(label for some in labels.values() for label in some)
+        members = axis_of(name, every, described.trees.get(name, ())).members
+        groups = {
+            table: {group for label in some for group in members[label]}
+            for table, some in labels.items()
+        }
+        lines += [
+            f"{first} and {second} have no {name} in common: they are read as being about different "
+            "people. If they are not, say which labels are the same in a releases.toml."
+            for (first, some), (second, others) in combinations(groups.items(), 2)
+            if not some & others
+        ]
+    return lines
 
 
 def _together(stated: Sequence[Stated], guesses: Sequence[Guess], said: Trees) -> Described:
