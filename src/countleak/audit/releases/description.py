@@ -58,8 +58,8 @@ def strangers(described: Described) -> list[str]:
             for table, some in labels.items()
         }
         lines += [
-            f"{first} and {second} have no {name} in common: they are read as being about different "
-            "people. If they are not, say which labels are the same in a releases.toml."
+            f"{first} and {second} have no {name} in common: they are read as being about different"
+            " people. If they are not, say which labels are the same in a releases.toml."
             for (first, some), (second, others) in combinations(groups.items(), 2)
             if not some & others
         ]
