@@ -6,65 +6,62 @@ people get the same number wherever they are counted; nobody is counted as nobod
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil, floor
+from functools import cached_property
+from math import ceil
 
 from countleak.errors import InputError
-
-# Numbers that are nearer to a whole one than this may be that one.
-EDGE = 1e-6
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """What can be added to a count: from ``least[c]`` to ``most[c]`` to c.
+    """What can be added to a count: one of ``added[c]`` to c, and to counts beyond any of all."""
 
-    Of counts beyond the last, whatever can be added to any.
-    """
-
-    least: tuple[int, ...]
-    most: tuple[int, ...]
+    added: tuple[frozenset[int], ...]
 
     @classmethod
     def within(cls, bound: int) -> "Perturbation":
         """Any perturbation up to ``bound`` that leaves no count below 0, and 0 as it is."""
-        counts = range(bound + 1)
-        most = (0, *(bound for _ in counts[1:]))
-        return cls((*(-count for count in counts[:-1]), -bound), most)
+        first = frozenset({0})
+        others = (frozenset(range(-min(c, bound), bound + 1)) for c in range(1, bound + 1))
+        return cls((first, *others))
 
     @classmethod
-    def of_table(cls, added: Iterable[tuple[int, int]]) -> "Perturbation":
+    def of_table(cls, rows: Iterable[tuple[int, int]]) -> "Perturbation":
         """That of a p-table: counts from 1, each with what can be added to it."""
-        ends: dict[int, tuple[int, int]] = {0: (0, 0)}
-        for count, value in added:
-            low, high = ends.get(count, (value, value))
-            ends[count] = min(low, value), max(high, value)
-        if sorted(ends) != list(range(len(ends))) or len(ends) == 1:
+        added: dict[int, set[int]] = {0: {0}}
+        for count, value in rows:
+            added.setdefault(count, set()).add(value)
+        if sorted(added) != list(range(len(added))) or len(added) == 1:
             raise InputError("a p-table has a row for each count from 1 on; complete it")
-        ordered = [ends[count] for count in range(len(ends))]
-        return cls(tuple(low for low, _ in ordered), tuple(high for _, high in ordered))
+        return cls(tuple(frozenset(added[count]) for count in range(len(added))))
+
+    @cached_property
+    def any(self) -> frozenset[int]:
+        """All that can be added to one count or another."""
+        return frozenset().union(*self.added)
 
     @property
     def bound(self) -> int:
         """The furthest that any number can be from its count."""
-        return max(-min(self.least), max(self.most))
+        return max(map(abs, self.any))
 
     def counts_behind(self, value: float) -> tuple[float, float] | None:
         """The least and the greatest count that can be shown as ``value``; None where none can."""
-        return self._counts(value, value)
-
-    def counts_below(self, value: float) -> tuple[float, float] | None:
-        """The least and the greatest count that can become less than ``value``."""
-        return self._counts(0.0, ceil(value - EDGE) - 1.0)
-
-    def _counts(self, low: float, high: float) -> tuple[float, float] | None:
-        ends = enumerate(zip(self.least, self.most, strict=True))
-        counts = [
-            count
-            for count, (least, most) in ends
-            if count + least <= high + EDGE and count + most >= low - EDGE
-        ]
-        beyond = len(self.least), floor(high + EDGE) - min(self.least)
-        if beyond[0] <= beyond[1]:
-            first = max(beyond[0], ceil(low - EDGE) - max(self.most))
-            counts += [first, beyond[1]]
+        if value != int(value):
+            return None
+        shown = int(value)
+        counts = [shown - added for added in self.any if added in self._added_to(shown - added)]
         return (float(min(counts)), float(max(counts))) if counts else None
+
+    def most_below(self, value: float) -> float:
+        """The greatest count that can become less than ``value``."""
+        least = ceil(value) - 1
+        counts = [least - added for added in self.any]
+        tried = range(max(counts), -1, -1)
+        return float(next((c for c in tried if c + min(self._added_to(c)) <= least), 0))
+
+    def _added_to(self, count: int) -> frozenset[int]:
+        """What can be added to a count; nothing where there is none."""
+        if count < 0:
+            return frozenset()
+        return self.added[count] if count < len(self.added) else self.any

@@ -3,8 +3,7 @@
 from math import ceil, floor, inf
 
 from countleak.attack.noise import Below, Range
-from countleak.attack.perturbation import EDGE
-from countleak.attack.rules import Rules
+from countleak.attack.rules import EDGE, Rules
 
 Ends = tuple[float, float]
 
@@ -33,7 +32,7 @@ def counts_hidden(rules: Rules, within: float | None = None) -> Ends:
         case Range(low, high):
             return float(low), float(high)
         case Below(answer) if rules.keys is not None:
-            return rules.keys.counts_below(answer) or (0.0, inf)
+            return 0.0, rules.keys.most_below(answer)
         case Below(answer):
             limits = rules.limits()
             reach = limits.reach if limits is not None and within is None else within

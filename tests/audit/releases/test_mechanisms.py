@@ -81,7 +81,9 @@ def test_marks_are_reasons_or_counts():
 )
 def test_p_tables_of_two_offices_are_read(tmp_path, text):
     (tmp_path / "p.csv").write_text(text)
-    assert read_p_table(tmp_path / "p.csv") == Perturbation((0, -1, 0), (0, 1, 0))
+    assert read_p_table(tmp_path / "p.csv") == Perturbation(
+        (frozenset({0}), frozenset({-1, 1}), frozenset({0}))
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,12 +138,22 @@ def test_what_follows_from_likely_noise_rests_on_its_chance():
     exact = Stated(table("exact", {"Total": 9}), Rules(Shape.EXACT))
     rules = rules_of("r.toml", {"noise_sd": 0.2})
     within, words = reach_by_chance(rules, 2, whole=False)
-    noisy = Stated(table("noisy", {"F": 7.9, "M": 1.1}), rules, (words,), within)
-    result = audit_tables([exact, noisy])
+    noisy = Stated(table("noisy", {"F": 7.9}), rules, (words,), within)
+    hidden = Stated(table("hidden", {"M": None}), Rules(Shape.EXACT))
+    result = audit_tables([exact, noisy, hidden])
     found = {finding.name: finding for finding in result.findings}
     assert (found["M"].low, found["M"].high) == (1, 1)
     assert "which 1 of 100 such tables breaks" in found["M"].rests_on
     assert "the rules stated" not in found["M"].rests_on
+
+
+def test_a_rounded_number_of_which_others_tell_more_is_a_finding():
+    rounded = Stated(table("rounded", {"F": 0, "M": 10}), rules_of("r.toml", {"rounded_to": 5}))
+    exact = Stated(table("exact", {"M": 9, "Total": 10}), Rules(Shape.EXACT))
+    assert audit_tables([rounded]).findings == ()
+    assert [(f.name, f.low, f.high) for f in audit_tables([rounded, exact]).findings] == [
+        ("F", 1, 1)
+    ]
 
 
 def test_cell_keys_show_the_same_people_alike():

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from countleak.audit.releases.formats.rows import Rows, Why, is_shown, require_few, text_of
@@ -66,7 +67,8 @@ def from_file(path: Name) -> Rows:
     # It tells developers of what it does not find in a message.
     logging.getLogger("sdmx").setLevel(logging.CRITICAL)
     try:
-        message = sdmx.read_sdmx(path)
+        with Path(path).open("rb") as file:
+            message = sdmx.read_sdmx(file)
         sets = list(getattr(message, "data", ()))
         observations = [_plain(each) for part in sets for each in part.obs]
     except Exception as error:
