@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from countleak.audit.releases.formats.rows import Rows, Why, is_shown, require_few, text_of
+from countleak.audit.releases.formats.rows import Rows, Why, require_few, text_of
 from countleak.errors import InputError, MissingExtra
 from countleak.files import Name, is_file
 
@@ -115,7 +115,7 @@ def _require_ones(path: Name, powers: set[str]) -> None:
 
 def _shown(value: str, said: Mapping[str, str]) -> str:
     """A number; in the place of one that is not shown its status, like CONF_STATUS C."""
-    if value and (is_shown(value) or value.lower() != "nan"):
+    if value and value.lower() != "nan":
         return value
     for name in _STATUSES:
         code = said.get(name, "").partition(":")[0].strip()
