@@ -15,6 +15,8 @@ Leeds,F,65+,5
 Leeds,M,65+,*
 """
 
+TABLE = "[[table]]\nfile = 'b.csv'\nexact = true\n"
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -48,6 +50,17 @@ def test_how_tables_were_read_is_said_and_more_than_is_allowed_fails(run, files)
     assert run("tables", "a.csv", "b.csv", "--fail-above", 2).code == 0
 
 
+def test_tables_without_a_label_in_common_are_said_to_be_about_others(run, files):
+    (files / "c.csv").write_text("sex,n\nWomen,15\nMen,19\n")
+    said = run("tables", "a.csv", "c.csv").err
+    assert "a and c have no sex in common: they are read as being about different people." in said
+    (files / "releases.toml").write_text(
+        '[[table]]\nfile = "a.csv"\n[[table]]\nfile = "c.csv"\n'
+        '[hierarchy.sex]\nWomen = ["F"]\nMen = ["M"]\n'
+    )
+    assert "in common" not in run("tables", "releases.toml").err
+
+
 def test_tables_that_disagree_are_named_not_solved(run, files):
     (files / "b.csv").write_text(SECOND.replace("F,35-64,9", "F,35-64,11"))
     said = run("tables", "a.csv", "b.csv", "--json")
@@ -61,7 +74,7 @@ def test_tables_that_disagree_are_named_not_solved(run, files):
 def test_a_proposal_is_a_description_that_can_be_used(run, files):
     proposal = run("tables", "a.csv", "b.csv", "--guess").out
     assert "# 1 numbers are not shown; the least shown above 0 is 5" in proposal
-    stated = proposal.replace('# suppressed = "1..4"', 'suppressed = "1..8"')
+    stated = proposal.replace("# marks", "marks").replace("unknown", "secondary")
     (files / "releases.toml").write_text(stated)
     found = run("tables", "releases.toml", "--json").json
     assert {each["rests_on"] for each in found["findings"]} == {
@@ -89,23 +102,76 @@ def test_regions_are_told_apart_by_a_code_list(run, tmp_path):
     assert [(each["cell"], each["low"]) for each in found] == [({"region": "York"}, 1)]
 
 
+def refused(run, *words):
+    """What is said of bad input: one line after how tables were read, and the exit code 2."""
+    said = run("tables", *words)
+    assert said.code == 2
+    *read, error = said.err.splitlines()
+    assert all(" numbers (" in line for line in read)
+    return error.removeprefix("countleak: ")
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("region,n\nLeeds,3\nLeeds,3\n", "a.csv line 3: Leeds comes twice; keep one"),
         ("region,n\nLeeds,3,4\n", "a.csv line 2: 3 fields where the header has 2"),
+        ("region,n\nLeeds\n", "a.csv line 2: 1 fields where the header has 2"),
         ("region,n\nLeeds,many\n", "a.csv: no column holds counts"),
-        ("region,n\nLeeds,-3\n", "a.csv: no column holds counts"),
-        ("region,n\n", "a.csv: no column holds counts"),
+        ("region;n\nLeeds;-3\n", "a.csv: no column holds counts; in line 2 the last field is '-3'"),
+        ("region,n\nLeeds,3.5\n", "a.csv: no column holds counts; in line 2 the last field is"),
+        ("region,n\nLeeds,nan\n", "a.csv: no column holds counts"),
+        ("region,n\n,3\n", "a.csv line 2: no region; write a label"),
+        ("region,region\nLeeds,3\n", "a.csv line 1: two columns have the same name"),
+        ("region,n\nTotal,3\n", "the dimension 'region' has no label but 'Total'"),
+        ("region,n\n", "a.csv: there is a header and no row below it"),
+        ('region,n\n"Leeds,3\n', "a.csv line 2: not CSV"),
         ("", "a.csv: the file is empty"),
+        (b"region,n\nM\xfcnchen,3\n", "a.csv: cannot be read as text"),
     ],
 )
 def test_a_table_that_cannot_be_read_gets_one_line(run, tmp_path, text, complaint):
-    (tmp_path / "a.csv").write_text(text)
-    said = run("tables", "a.csv")
+    (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert refused(run, "a.csv").startswith(complaint)
+
+
+def test_ten_million_rows_are_refused_before_they_are_read(run, tmp_path):
+    with (tmp_path / "a.csv").open("wb") as file:
+        file.write(b"region,n\n")
+        for _ in range(100):
+            file.write(b"a,1\n" * 10**5)
+    assert refused(run, "a.csv") == (
+        "a.csv: more than 2,000,000 numbers; split the table or leave dimensions out"
+    )
+
+
+def test_a_total_that_is_wrong_is_named_with_its_parts(run, tmp_path):
+    rows = "region,sex,n\nA,F,3\nA,M,4\nA,Total,8\nB,F,3\nB,M,4\nB,Total,7\n"
+    (tmp_path / "a.csv").write_text(rows)
+    said = run("tables", "a.csv", "--json")
     assert said.code == 2
-    assert said.err.startswith(f"countleak: {complaint}")
-    assert said.err.count("\n") == 1
+    assert sorted(term["value"] for term in said.json["contradiction"]) == [3, 4, 8]
+    assert "Without any one of them counts fit." in said.err
+
+
+def test_a_sheet_with_merged_cells_gets_one_line(run, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["Region", "2020", None], [None, "F", "M"], ["Leeds", 3, 4]):
+        book.active.append(row)
+    book.active.merge_cells("B1:C1")
+    book.save(tmp_path / "a.xlsx")
+    assert refused(run, "a.xlsx").startswith("a.xlsx row 2: more fields than the header has")
+    book.active["A1"] = None
+    book.save(tmp_path / "a.xlsx")
+    assert refused(run, "a.xlsx").startswith("a.xlsx row 1: the header has empty or equal names")
+    book = openpyxl.Workbook()
+    for row in (["region", "sex", "n"], ["Leeds", "F", 3], [None, "M", 4]):
+        book.active.append(row)
+    book.save(tmp_path / "b.xlsx")
+    assert refused(run, "b.xlsx").startswith("b.xlsx row 3: no region; write a label")
+    (tmp_path / "c.xlsx").write_text("region,n\n")
+    assert refused(run, "c.xlsx").startswith("c.xlsx: not an XLSX file")
 
 
 @pytest.mark.parametrize(
@@ -116,13 +182,30 @@ def test_a_table_that_cannot_be_read_gets_one_line(run, tmp_path, text, complain
         ('[[table]]\nfile = "a.csv"\nsuppressed = "few"\n', "releases.toml: suppressed is 'few'"),
         ('[[table]]\nfile = "a.csv"\nrounded = 5\n', "releases.toml: unknown key 'rounded'"),
         ("= 1\n", "releases.toml: not TOML"),
+        ('[[table]]\nfile = "b.csv"\nmarks = { "*" = "odd" }\n', "releases.toml: the mark * is"),
+        ('[[table]]\nfile = "b.csv"\nexact = true\nnoise_sd = 1\n', "releases.toml: exact and"),
+        ('[[table]]\nfile = "b.csv"\nrounded_to = 5\n', "b: Leeds, F, 35-64 (9) is a number that"),
+        ('[[table]]\nfile = "b.csv"\ncount = "no"\n', "b.csv: there is no column 'no'"),
+        ('[[table]]\nfile = "b.csv"\ncount = 3\n', "releases.toml: count is 3"),
+        ('[[table]]\nfile = "none.csv"\n', "none.csv: no such file"),
+        (f"{TABLE}[hierarchy.Region]\nN = ['Leeds']\n", "releases.toml: no table has the dim"),
+        (f"{TABLE}[hierarchy.region]\nN = ['Leed']\n", "the code lists of 'region' do not have"),
+        (f"{TABLE}[hierarchy.region]\nLeeds = ['Leeds']\n", "the code list says that 'Leeds'"),
+        (f"{TABLE}[hierarchy]\nregion = 3\n", "releases.toml: the hierarchy of 'region' cannot"),
     ],
 )
 def test_a_description_that_cannot_be_read_gets_one_line(run, files, text, complaint):
     (files / "releases.toml").write_text(text)
-    said = run("tables", "releases.toml")
-    assert said.code == 2
-    assert said.err.startswith(f"countleak: {complaint}")
+    assert refused(run, "releases.toml").startswith(complaint)
+
+
+def test_several_marks_need_their_meaning_where_a_threshold_is_stated(run, tmp_path):
+    (tmp_path / "a.csv").write_text("sex,n\nF,c\nM,x\nTotal,14\n")
+    stated = '[[table]]\nfile = "a.csv"\nsuppressed = "0..4"\n'
+    (tmp_path / "releases.toml").write_text(stated)
+    assert refused(run, "releases.toml").startswith("releases.toml: a has several marks, 'c' (1)")
+    (tmp_path / "releases.toml").write_text(f'{stated}marks = {{ c = "primary", x = "secondary" }}')
+    assert run("tables", "releases.toml", "--json").json["findings"] == []
 
 
 def test_a_workbook_and_a_parquet_file_are_tables_too(run, files):

@@ -9,7 +9,18 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from countleak.attack.noise import DOWN, UNKNOWN, Noise, Range, Shape, Threshold, Unknown
+from countleak.attack.noise import (
+    DOWN,
+    UNKNOWN,
+    Below,
+    Noise,
+    Range,
+    Shape,
+    Suppression,
+    Threshold,
+    Unknown,
+)
+from countleak.attack.perturbation import Perturbation
 from countleak.attack.solvers.intervals import CountIntervals
 from countleak.attack.transcript import Transcript
 from countleak.errors import InputError
@@ -27,7 +38,8 @@ class Rules:
     ``shape`` is the law of its noise, with ``sigma`` its SD or ``bound`` the largest it can be; a
     bound alone says nothing else of the law. Answers are rounded to the nearest multiple of
     ``base``, or up or down by chance. ``suppressed`` says which counts are not answered, ``floor``
-    is the lowest answer given. ``sticky`` noise is the same for a question asked again.
+    is the lowest answer given. ``sticky`` noise is the same for a question asked again, and with
+    ``keys`` it is the same for any question about the same people.
     """
 
     shape: Shape | None = None
@@ -35,15 +47,19 @@ class Rules:
     bound: float | None = None
     base: int | None = None
     random_rounding: bool = False
-    suppressed: Threshold | Range | None = None
+    suppressed: Suppression | None = None
     floor: float | None = None
     sticky: bool | None = None
+    keys: Perturbation | None = None
 
     def __post_init__(self) -> None:
         if self.sigma is not None and self.shape is None:
             object.__setattr__(self, "shape", Shape.GAUSSIAN)
         if self.sigma is not None and self.shape in (Shape.UNIFORM, Shape.EXACT):
             raise InputError(f"{self.shape.value} noise has no SD to state")
+        if self.keys is not None:
+            object.__setattr__(self, "shape", Shape.UNIFORM)
+            object.__setattr__(self, "bound", float(self.keys.bound))
         if self.random_rounding and self.base is None:
             raise InputError("random rounding needs the base that answers are multiples of")
         self.noise()
@@ -107,6 +123,10 @@ class Rules:
             parts = {"bound": f"noise lies within ± {self.bound:g}", **parts}
         if self.base is not None and self.random_rounding and self.shape is None:
             parts["rounding"] += ", up or down by chance"
+        if self.keys is not None:
+            parts["law"] = (
+                f"counts are perturbed by cell keys, by at most {self.keys.bound}, and 0 not at all"
+            )
         again = {True: "gets the same answer", False: "gets fresh noise"}
         return (
             *(parts[name] for name in parts if name in self._stated_parts),
@@ -184,6 +204,8 @@ def _in_parts(noise: Noise, sigma: float | None = None) -> dict[str, str]:
             parts["suppression"] = f"counts below about {mean:g} are suppressed"
         case Range(low, high):
             parts["suppression"] = f"counts from {low} to {high} are suppressed"
+        case Below(answer):
+            parts["suppression"] = f"answers that would be below {answer:g} are suppressed"
     if noise.floor is not None:
         parts["floor"] = f"no answer is below {noise.floor:g}"
     return parts

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from countleak.audit.releases import SMALL, audit_tables
-from countleak.audit.releases.description import Described, proposed, read_releases
+from countleak.audit.releases.description import Described, read_releases, strangers
+from countleak.audit.releases.guessing import proposed
 from countleak.cli import console, options
 from countleak.cli.audit import FAILED
 from countleak.errors import InputError, NoResult
@@ -17,8 +18,8 @@ def tables(
         list[Path],
         typer.Argument(
             metavar="RELEASES...",
-            help="Tables of counts as CSV, Parquet or XLSX, a row per cell with the count last; or "
-            "one releases.toml that says what they are.",
+            help="Tables of counts as CSV, Parquet or XLSX, a row per cell with the count last, or "
+            "as SDMX, JSON-stat or PX; or one releases.toml that says what they are.",
         ),
     ],
     guess: Annotated[
@@ -41,7 +42,7 @@ def tables(
     if guess:
         if any(path.suffix.lower() == ".toml" for path in releases):
             raise InputError("--guess reads tables, not a releases.toml; name the tables")
-        console.say(proposed(described, releases).rstrip())
+        console.say(proposed(described.tables, described.trees, releases).rstrip())
         return
     if not json:
         for line in read_in_words(described):
@@ -57,8 +58,8 @@ def tables(
     failed = fail_above is not None and len(result.findings) + result.unproven > fail_above
     if json:
         console.print_json({**result.record(), "failed": failed})
-    if result.contradicts:
-        raise NoResult(result.contradiction_in_words())
+    if result.contradiction is not None:
+        raise NoResult(str(result.contradiction))
     if not json:
         console.say(str(result))
         if fail_above is not None:
@@ -75,10 +76,12 @@ def read_in_words(described: Described) -> list[str]:
     for stated in described.tables:
         release = stated.release
         hidden = sum(number.value is None for number in release.numbers)
-        rules = " and ".join(stated.inferred or stated.rules.words)
-        how = "read as: " if stated.inferred else ""
+        is_read = stated.inferred and stated.within is None
+        words = stated.inferred if is_read else (*stated.rules.words, *stated.inferred)
+        rules = " and ".join(words)
+        how = "read as: " if is_read else ""
         lines.append(
             f"{release.name}: {len(release.numbers)} numbers ({hidden} not shown) by "
             f"{', '.join(release.dimensions) or 'nothing'}; {how}{rules}."
         )
-    return lines
+    return lines + strangers(described)

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from countleak.attack.ledger.bounds import Bounder, Contradiction, Interval
-from countleak.attack.ledger.proofs import Prover
+from countleak.audit.releases.contradiction import (
+    Disagreement,
+    disagreement_of,
+    shown_differently,
+)
 from countleak.audit.releases.findings import (
     SAME_PEOPLE,
     Finding,
     Group,
-    Term,
     Witness,
     groups_of,
     interval_of,
     tells,
-    terms_of,
 )
 from countleak.audit.releases.model import Model, Stated, Trees, model_of
 from countleak.progress import Progress, silent
@@ -33,7 +35,7 @@ class TablesAudit:
 
     ``intervals`` are those of all groups that were not published openly and may be small;
     ``unproven`` counts what integer programs pin without a proof that can be printed.
-    ``contradiction`` are numbers that cannot all be true; nothing else is said then.
+    ``contradiction``: what was published cannot all be true; nothing else is said then.
     """
 
     model: Model
@@ -43,14 +45,18 @@ class TablesAudit:
     unproven: int
     inferred: tuple[str, ...]
     settled_by: dict[str, int]
-    contradiction: tuple[Term, ...] = ()
-    contradicts: bool = False
+    contradiction: Disagreement | None = None
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether what was published cannot all be true."""
+        return self.contradiction is not None
 
     def __str__(self) -> str:
         numbers, cells = len(self.model.numbers), self.model.ledger.cells
         lines = [f"{numbers} published numbers about {cells} groups that they tell apart."]
-        if self.contradicts:
-            return "\n".join([*lines, self.contradiction_in_words()])
+        if self.contradiction is not None:
+            return "\n".join([*lines, str(self.contradiction)])
         hidden = [i for g, i in zip(self.groups, self.intervals, strict=True) if g.stated]
         pinned = sum(interval.pinned for interval in hidden)
         lines.append(f"Suppressed: {len(hidden)} numbers, of which {pinned} can be worked out.")
@@ -66,16 +72,6 @@ class TablesAudit:
         lines += [f"Implied, if {each}." for each in self.inferred]
         return "\n".join(lines)
 
-    def contradiction_in_words(self) -> str:
-        """The numbers that cannot all be true."""
-        if not self.contradiction:
-            return "No whole counts fit what was published: the rules or the tables are wrong."
-        numbers = "; ".join(term.shown for term in self.contradiction)
-        return (
-            f"These numbers cannot all be true of the same people: {numbers}. They cover different "
-            "people, or were made by other rules than stated."
-        )
-
     def record(self) -> dict[str, Any]:
         """The audit as plain fields."""
         return {
@@ -84,7 +80,7 @@ class TablesAudit:
             "findings": [finding.record() for finding in self.findings],
             "unproven": self.unproven,
             "inferred": list(self.inferred),
-            "contradiction": [t.record() for t in self.contradiction] if self.contradicts else None,
+            "contradiction": self.contradiction and self.contradiction.record(),
             "exact": all(interval.exact for interval in self.intervals),
             "settled_by": self.settled_by,
         }
@@ -104,13 +100,15 @@ def audit_tables(
     """What the releases pin together: hidden counts, and groups of up to ``small`` people."""
     model = model_of(stated, trees)
     inferred = _inferred(stated)
+    differing = shown_differently(model, stated)
+    if differing is not None:
+        return TablesAudit(model, (), (), (), 0, inferred, {}, differing)
     try:
         bounder = Bounder(model.ledger, time_limit)
         groups, intervals = _intervals(model, bounder, small, progress)
     except Contradiction:
-        proof = Prover(model.ledger).contradiction()
-        terms = () if proof is None else terms_of(model, proof)
-        return TablesAudit(model, (), (), (), 0, inferred, {}, terms, True)
+        contradiction = disagreement_of(model, time_limit)
+        return TablesAudit(model, (), (), (), 0, inferred, {}, contradiction)
     witness = Witness(model, {each.release.name: each.inferred for each in stated})
     findings: list[Finding] = []
     unproven, told = 0, _Told()

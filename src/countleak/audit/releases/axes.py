@@ -15,12 +15,16 @@ from countleak.errors import InputError
 TOTAL = re.compile(
     r"(_t|\*|(sub|grand )?total|tot|overall|both( sexes)?|everyone|(all|total)\b.*)", re.IGNORECASE
 )
-_BETWEEN = re.compile(r"(\d{1,9})\s*(?:-|–|—|\.\.|to)\s*(\d{1,9})")  # noqa: RUF001
+_BETWEEN = re.compile(r"(\d{1,9})\s*(?:-|–|—|\.\.|to|T)\s*(\d{1,9})")  # noqa: RUF001
 _FROM = re.compile(r"(\d{1,9})\s*(?:\+|(?:and|or) (?:over|older|above|more))")
-_FROM_TOO = re.compile(r"(?:>=|≥)\s*(\d{1,9})")
-_ABOVE = re.compile(r">\s*(\d{1,9})")
-_BELOW = re.compile(r"(?:<|under|below)\s*(\d{1,9})", re.IGNORECASE)
-_UP_TO = re.compile(r"(?:<=|≤)\s*(\d{1,9})")
+_FROM_TOO = re.compile(r"(?:>=|≥|GE)\s*(\d{1,9})")
+_ABOVE = re.compile(r"(?:>|GT)\s*(\d{1,9})")
+_BELOW = re.compile(r"(?:<|LT|under|below)\s*(\d{1,9})", re.IGNORECASE)
+_UP_TO = re.compile(r"(?:<=|≤|LE)\s*(\d{1,9})")
+# Words around ages, and the letter of ages in code lists like Y30T34 and Y_GE65.
+_YEARS = re.compile(r"\b(?:aged?|from|years?(?: old)?)\b", re.IGNORECASE)
+_CODE = re.compile(r"Y_?((?:GE|GT|LE|LT)?\d.*)")
+MOST_LEVELS = 100
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ class Band:
 
 def band_of(label: str) -> Band | None:
     """The whole numbers that a label names; None where it names none."""
-    text = label.strip()
+    text = " ".join(_YEARS.sub(" ", label).split())
+    if match := _CODE.fullmatch(text):
+        text = match[1]
     if match := _BETWEEN.fullmatch(text):
         low, high = int(match[1]), int(match[2])
         return Band(low, high) if low <= high else None
@@ -75,7 +81,9 @@ def axis_of(
     labels are bands of numbers if all are, and else groups that have nobody in common.
     """
     seen = list(dict.fromkeys(labels))
-    leaves = {label: leaves_of(label, trees) for label in seen}
+    _check_known(name, seen, trees)
+    known: dict[str, tuple[str, ...]] = {}
+    leaves = {label: leaves_of(label, trees, known=known) for label in seen}
     # What a code list says to be everyone needs no guess by its name.
     totals = [label for label in seen if leaves[label] == (label,) and TOTAL.fullmatch(label)]
     parts = list(dict.fromkeys(leaf for label in seen for leaf in leaves[label]))
@@ -97,23 +105,53 @@ def axis_of(
     return Axis(name, groups, members)
 
 
-def leaves_of(label: str, trees: Sequence[Mapping[str, Sequence[str]]]) -> tuple[str, ...]:
-    """What a label is made of in the end, by the first tree that has it; itself if none does."""
+def _check_known(
+    name: str, labels: Iterable[str], trees: Sequence[Mapping[str, Sequence[str]]]
+) -> None:
+    """Raise where code lists are given and a label is in none of them."""
+    listed = {label for tree in trees for each in tree.items() for label in (each[0], *each[1])}
+    for label in labels if listed else ():
+        if label not in listed and not TOTAL.fullmatch(label) and band_of(label) is None:
+            raise InputError(
+                f"the code lists of {name!r} do not have {label!r}; add it to a list of parts"
+            )
+
+
+def leaves_of(
+    label: str,
+    trees: Sequence[Mapping[str, Sequence[str]]],
+    above: tuple[str, ...] = (),
+    known: dict[str, tuple[str, ...]] | None = None,
+) -> tuple[str, ...]:
+    """What a label is made of in the end, by all trees together; itself if none has it.
+
+    ``above`` are the labels that it is a part of, ``known`` what was found before.
+    """
+    known = {} if known is None else known
+    if label in known:
+        return known[label]
+    if label in above:
+        raise InputError(f"the code list says that {label!r} is a part of itself; fix it")
+    if len(above) > MOST_LEVELS:
+        raise InputError(f"the code list has more than {MOST_LEVELS} levels at {label!r}; fix it")
+    found: tuple[str, ...] | None = None
     for tree in trees:
         if label in tree:
-            return tuple(dict.fromkeys(_below(label, tree, (label,))))
-    return (label,)
+            parts = (leaves_of(part, trees, (*above, label), known) for part in tree[label])
+            leaves = tuple(dict.fromkeys(leaf for part in parts for leaf in part))
+            if found is not None and set(found) != set(leaves):
+                raise InputError(
+                    f"{label!r} is made of {_few(found)} by one code list and of {_few(leaves)} by "
+                    "another; say what both are made of, down to the same labels"
+                )
+            found = found or leaves
+    known[label] = (label,) if found is None else found
+    return known[label]
 
 
-def _below(label: str, tree: Mapping[str, Sequence[str]], above: tuple[str, ...]) -> list[str]:
-    if label not in tree:
-        return [label]
-    found: list[str] = []
-    for part in tree[label]:
-        if part in above:
-            raise InputError(f"the code list says that {part!r} is a part of itself; fix it")
-        found += _below(part, tree, (*above, part))
-    return found
+def _few(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+    return ", ".join(map(repr, labels[:3])) + more
 
 
 def _refined(bands: Mapping[str, Band]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:

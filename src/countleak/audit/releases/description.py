@@ -1,25 +1,24 @@
-"""`releases.toml`: which tables were published, and by what rules; and what tables tell of that."""
+"""`releases.toml`: which tables were published, by what rules, and what labels are made of."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from math import gcd
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from countleak.attack.noise import Range, Shape
-from countleak.attack.rules import Rules
-from countleak.audit.releases.findings import EXACT
+from countleak.audit.releases.axes import axis_of
+from countleak.audit.releases.formats.rows import Tree
+from countleak.audit.releases.guessing import Guess, guess_of
+from countleak.audit.releases.mechanisms import KEYS as MECHANISMS
+from countleak.audit.releases.mechanisms import marks_of, reach_by_chance, rules_of
 from countleak.audit.releases.model import Stated
-from countleak.audit.releases.reading import Release, read_release
+from countleak.audit.releases.reading import Reading, Release, marks_in, read_release
 from countleak.errors import InputError
 from countleak.files import Name, read_text
 
-# Fewer numbers may all be multiples of something by chance.
-ENOUGH = 10
-ROUNDINGS = ("nearest", "random", "controlled")
-KEYS = ("file", "name", "count", "exact", "rounded_to", "rounding", "suppressed", "noise_within")
+KEYS = ("file", "name", "count", "marks", *MECHANISMS)
+Trees = Mapping[str, tuple[Tree, ...]]
 
 
 @dataclass(frozen=True)
@@ -27,60 +26,68 @@ class Described:
     """All that is to be audited together: the tables, and the code lists of their dimensions."""
 
     tables: tuple[Stated, ...]
-    trees: Mapping[str, tuple[Mapping[str, tuple[str, ...]], ...]]
+    trees: Trees
 
 
 def read_releases(paths: Sequence[Name]) -> Described:
     """The tables in some files, or those that one `releases.toml` describes."""
     described = [path for path in paths if Path(path).suffix.lower() == ".toml"]
     if not described:
-        releases = [read_release(path) for path in paths]
-        return Described(tuple(map(as_read, _with_names(releases))), {})
+        guesses = [guess_of(read_release(path)) for path in paths]
+        _check_names([guess.stated.release for guess in guesses])
+        return _together([guess.stated for guess in guesses], guesses, {})
     if len(paths) > 1:
         raise InputError(f"{described[0]}: name this file alone; it says which tables there are")
     return _read_description(described[0])
 
 
-def as_read(release: Release) -> Stated:
-    """A table by the rules that its numbers look like, which are then inferred."""
-    shown = [number.value for number in release.numbers if number.value]
-    base = reduce(gcd, shown, 0)
-    if len(shown) >= ENOUGH and base > 2:
-        # Which way counts were rounded does not show; by chance they can go furthest.
-        rounded = f"its counts are rounded to multiples of {base}, up or down by chance"
-        rules = Rules(Shape.EXACT, base=base, random_rounding=True)
-        return Stated(release, rules, (rounded,))
-    return Stated(release, Rules(Shape.EXACT), (EXACT,))
+def strangers(described: Described) -> list[str]:
+    """Which tables have a dimension in common and nobody in it, in words."""
+    lines = []
+    releases = [each.release for each in described.tables]
+    for name in dict.fromkeys(name for each in releases for name in each.dimensions):
+        labels = {
+            each.name: {number.labels[each.dimensions.index(name)] for number in each.numbers}
+            for each in releases
+            if name in each.dimensions
+        }
+        every = dict.fromkeys(label for some in labels.values() for label in some)
+        members = axis_of(name, every, described.trees.get(name, ())).members
+        groups = {
+            table: {group for label in some for group in members[label]}
+            for table, some in labels.items()
+        }
+        lines += [
+            f"{first} and {second} have no {name} in common: they are read as being about different"
+            " people. If they are not, say which labels are the same in a releases.toml."
+            for (first, some), (second, others) in combinations(groups.items(), 2)
+            if not some & others
+        ]
+    return lines
 
 
-def proposed(described: Described, paths: Sequence[Name]) -> str:
-    """A `releases.toml` that says what was read off the tables, to be corrected."""
-    parts = ["# What was read off the tables; correct it, and name this file in their place."]
-    for stated, path in zip(described.tables, paths, strict=True):
-        release, rules = stated.release, stated.rules
-        lines = ["[[table]]", f"file = {_quoted(str(path))}", f"name = {_quoted(release.name)}"]
-        lines.append(f"count = {_quoted(release.count)}")
-        lines.append(f"# dimensions: {', '.join(release.dimensions)}")
-        if rules.base is None:
-            lines.append("exact = true")
-        else:
-            lines += [f"rounded_to = {rules.base}", 'rounding = "random"  # or "nearest"']
-        hidden = sum(number.value is None for number in release.numbers)
-        if hidden:
-            shown = [number.value for number in release.numbers if number.value]
-            least = f"; the least shown above 0 is {min(shown)}" if shown else ""
-            lines.append(f"# {hidden} numbers are not shown{least}: which counts are hidden?")
-            lines.append('# suppressed = "1..4"')
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+def _together(stated: Sequence[Stated], guesses: Sequence[Guess], said: Trees) -> Described:
+    """The tables with all code lists: those said, those in their files, and those guessed."""
+    trees = {name: list(lists) for name, lists in said.items()}
+    for each in stated:
+        for name, tree in each.release.trees.items():
+            trees.setdefault(name, []).append(tree)
+    for guess in guesses:
+        for name, tree in guess.totals.items():
+            lists = trees.setdefault(name, [])
+            # What is said, or was guessed before, is not guessed again.
+            new = {
+                label: parts for label, parts in tree.items() if not any(label in x for x in lists)
+            }
+            lists.append(new)
+    return Described(tuple(stated), {name: tuple(lists) for name, lists in trees.items()})
 
 
-def _with_names(releases: Sequence[Release]) -> Sequence[Release]:
+def _check_names(releases: Sequence[Release]) -> None:
     names = [release.name for release in releases]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two tables are called {name!r}; rename a file, or name them in TOML")
-    return releases
 
 
 def _read_description(path: Name) -> Described:
@@ -94,62 +101,71 @@ def _read_description(path: Name) -> Described:
     tables = record.get("table")
     if not isinstance(tables, list) or not tables:
         raise InputError(f"{path}: it describes no table; write a [[table]] with its file")
-    stated = tuple(_table(path, each) for each in tables)
-    _with_names([each.release for each in stated])
-    return Described(stated, _trees(path, record.get("hierarchy", {})))
+    read = [_table(path, each) for each in tables]
+    stated = [each.stated if isinstance(each, Guess) else each for each in read]
+    _check_names([each.release for each in stated])
+    trees = _trees(path, record.get("hierarchy", {}))
+    known = {name for each in stated for name in each.release.dimensions}
+    if unknown := sorted(set(trees) - known):
+        raise InputError(
+            f"{path}: no table has the dimension {unknown[0]!r} of a hierarchy; there are "
+            f"{', '.join(sorted(known))}"
+        )
+    return _together(stated, [each for each in read if isinstance(each, Guess)], trees)
 
 
-def _table(path: Name, record: Any) -> Stated:
+def _table(path: Name, record: Any) -> Stated | Guess:
+    """A table by what is said of it; by what it looks like where nothing is."""
     if not isinstance(record, dict) or not isinstance(record.get("file"), str):
         raise InputError(f'{path}: a [[table]] needs its file, like file = "ages.csv"')
     unknown = sorted(set(record) - set(KEYS))
     if unknown:
         raise InputError(f"{path}: unknown key {unknown[0]!r}; a table has {', '.join(KEYS)}")
-    file = Path(path).parent / record["file"]
-    release = read_release(file, record.get("count"), record.get("name"))
-    said = [key for key in KEYS[3:] if key in record]
-    if not said:
-        return as_read(release)
-    return Stated(release, _rules(path, record))
+    for key in ("name", "count"):
+        if not isinstance(record.get(key, ""), str):
+            raise InputError(f"{path}: {key} is {record[key]!r}; write a text in quotes")
+    marks = marks_of(path, record.get("marks", {}))
+    noisy = "noise_sd" in record or "noise_within" in record
+    how = Reading(record.get("count"), record.get("name"), marks, noisy)
+    if not any(key in record for key in MECHANISMS):
+        return guess_of(read_release(Path(path).parent / record["file"], how))
+    rules = rules_of(path, record)
+    release = read_release(Path(path).parent / record["file"], how)
+    _check_marks(path, release, record)
+    whole = all(n.value is None or n.value == int(n.value) for n in release.numbers)
+    likely = reach_by_chance(rules, len(release.numbers), whole)
+    if likely is None:
+        return Stated(release, rules)
+    within, words = likely
+    return Stated(release, rules, (words,), within)
 
 
-def _rules(path: Name, record: Mapping[str, Any]) -> Rules:
-    base, kind = record.get("rounded_to"), record.get("rounding", "nearest")
-    if kind not in ROUNDINGS:
-        raise InputError(f"{path}: rounding is {kind!r}; write one of {', '.join(ROUNDINGS)}")
-    if base is not None and (not isinstance(base, int) or isinstance(base, bool) or base < 2):
-        raise InputError(f"{path}: rounded_to is {base!r}; write a whole number from 2")
-    within = record.get("noise_within")
-    if within is not None and not (isinstance(within, int | float) and within > 0):
-        raise InputError(f"{path}: noise_within is {within!r}; write a number above 0")
-    return Rules(
-        Shape.EXACT if within is None else Shape.UNIFORM,
-        bound=within,
-        base=base,
-        random_rounding=base is not None and kind != "nearest",
-        suppressed=_range(path, record.get("suppressed")),
-    )
+def _check_marks(path: Name, release: Release, record: Mapping[str, Any]) -> None:
+    """Raise where several marks are left to stand for one rule."""
+    if "suppressed" not in record and "not_shown_below" not in record:
+        return
+    unsaid = [n for n in release.numbers if n.among is None and n.why is None]
+    marks, graded = marks_in(unsaid), any(n.among is not None for n in release.numbers)
+    if len(marks) + graded > 1 and marks:
+        each = ", ".join(f"{mark!r} ({count})" for mark, count in marks.items())
+        raise InputError(
+            f"{path}: {release.name} has several marks, {each}; say which counts are below the "
+            f'threshold, like marks = {{ "{next(iter(marks))}" = "primary", ... = "secondary" }}'
+        )
 
 
-def _range(path: Name, text: Any) -> Range | None:
-    if text is None:
-        return None
-    low, dots, high = str(text).partition("..")
-    if not dots or not low.strip().isdecimal() or not high.strip().isdecimal():
-        raise InputError(f'{path}: suppressed is {text!r}; write the counts like "1..4"')
-    return Range(int(low), int(high))
-
-
-def _trees(path: Name, record: Any) -> dict[str, tuple[Mapping[str, tuple[str, ...]], ...]]:
+def _trees(path: Name, record: Any) -> dict[str, tuple[Tree, ...]]:
     """The code lists by dimension: one table, or several in an array, each label with its parts."""
     if not isinstance(record, dict):
         raise InputError(f"{path}: hierarchy is no table; write [hierarchy.region]")
-    found: dict[str, tuple[Mapping[str, tuple[str, ...]], ...]] = {}
+    found: dict[str, tuple[Tree, ...]] = {}
     for name, trees in record.items():
         several = trees if isinstance(trees, list) else [trees]
-        read: list[Mapping[str, tuple[str, ...]]] = []
+        read: list[Tree] = []
         for tree in several:
-            lists = isinstance(tree, dict) and all(isinstance(v, list) for v in tree.values())
+            lists = isinstance(tree, dict) and all(
+                isinstance(parts, list) and parts for parts in tree.values()
+            )
             if not lists:
                 raise InputError(
                     f"{path}: the hierarchy of {name!r} cannot be read; write lists like "
@@ -158,8 +174,3 @@ def _trees(path: Name, record: Any) -> dict[str, tuple[Mapping[str, tuple[str, .
             read.append({label: tuple(map(str, parts)) for label, parts in tree.items()})
         found[name] = tuple(read)
     return found
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -113,15 +113,23 @@ class Finding:
 def groups_of(model: Model, largest: int) -> Iterator[Group]:
     """Every group that was published but not shown, and then every other that tables imply.
 
-    Those are the finest, and what they add up to over any of the axes, unless it was published.
+    Those are the published ones of which the number alone does not tell the count, and the finest,
+    with what they add up to over any of the axes.
     """
+    low, high = model.ledger.low.tolist(), model.ledger.high.tolist()
     told = set()
     for row, number in enumerate(model.numbers):
+        alone = low[row] == high[row] or (low[row] > 0 and high[row] <= largest)
+        if number.value is None or alone:
+            cells = model.ledger.members(row)
+            told.add(cells.tobytes())
+            if number.value is None:
+                yield Group(number.cell, cells, (low[row], high[row]))
+    for row, number in enumerate(model.numbers):
         cells = model.ledger.members(row)
-        told.add(cells.tobytes())
-        if number.value is None:
-            ends = (float(model.ledger.low[row]), float(model.ledger.high[row]))
-            yield Group(number.cell, cells, ends)
+        if cells.tobytes() not in told:
+            told.add(cells.tobytes())
+            yield Group(number.cell, cells)
     sizes = [len(axis.groups) for axis in model.axes]
     with_margins = prod(size + 1 for size in sizes) <= MOST_GROUPS
     for some in _crossings(model.axes, with_margins):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf, prod
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,11 @@ from scipy.sparse import csr_array
 
 from countleak.attack.ledger import Ledger
 from countleak.attack.noise import Range
+from countleak.attack.preimages import counts_behind, counts_hidden, counts_kept_back
 from countleak.attack.rules import Rules
 from countleak.audit.releases.axes import Axis, axis_of
-from countleak.audit.releases.reading import Published, Release
+from countleak.audit.releases.formats import Why
+from countleak.audit.releases.reading import ANY, Published, Release
 from countleak.errors import InputError
 
 # So many of the finest groups are reckoned with.
@@ -24,12 +26,14 @@ Trees = Mapping[str, Sequence[Mapping[str, Sequence[str]]]]
 class Stated:
     """A release, and the ``rules`` by which its counts became what was published.
 
-    ``inferred`` says in words what of them was read off the table itself.
+    ``inferred`` says in words what of them was read off the table itself, or is not certain. Where
+    noise has no bound, ``within`` is how far numbers are from their counts, if that is so.
     """
 
     release: Release
     rules: Rules
     inferred: tuple[str, ...] = ()
+    within: float | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Number:
 
     table: str
     cell: Mapping[str, str]
-    value: int | None
+    value: float | None
 
     def __str__(self) -> str:
         where = ", ".join(self.cell.values()) or "all"
@@ -86,7 +90,7 @@ def model_of(stated: Sequence[Stated], trees: Trees | None = None) -> Model:
             places = {name: by_name[name].members[label] for name, label in cell.items()}
             members.append(_crossed(axes, places))
             numbers.append(Number(each.release.name, cell, number.value))
-            ends.append(ends_of(number, each.rules))
+            ends.append(ends_of(number, each))
     indptr = np.cumsum([0, *(part.size for part in members)])
     cells = np.concatenate(members)
     A = csr_array((np.ones(cells.size), cells, indptr), shape=(len(members), size))
@@ -94,21 +98,36 @@ def model_of(stated: Sequence[Stated], trees: Trees | None = None) -> Model:
     return Model(tuple(axes), Ledger(A, low.copy(), high.copy()), tuple(numbers))
 
 
-def ends_of(number: Published, rules: Rules) -> tuple[float, float]:
+def ends_of(number: Published, stated: Stated) -> tuple[float, float]:
     """What the count behind a published number can be, by the rules."""
-    hidden = rules.suppressed if isinstance(rules.suppressed, Range) else None
-    if number.value is None:
-        known = number.among or hidden
-        return (0.0, inf) if known is None else (float(known.low), float(known.high))
-    limits = rules.limits()
-    if limits is None or limits.reach is None:
+    rules = stated.rules
+    if number.value is not None:
+        ends = counts_behind(rules, number.value, stated.within)
+        if ends is None:
+            named = ", ".join(number.labels) or "all"
+            raise InputError(
+                f"{stated.release.name}: {named} ({number.value}) is a number that no count gives, "
+                f"if {' and '.join(rules.words)}; state other rules"
+            )
+        return ends
+    if number.among is not None:
+        return _marked(number.among, rules)
+    match number.why:
+        case Why.UNKNOWN:
+            return 0.0, inf
+        case Why.SECONDARY:
+            return counts_kept_back(rules)
+    return counts_hidden(rules, stated.within)
+
+
+def _marked(among: Range, rules: Rules) -> tuple[float, float]:
+    """What a mark like <5 says, and the rule with it: where zeros are shown, it is from 1."""
+    if among == ANY:
         return 0.0, inf
-    low = max(0.0, float(ceil(number.value - limits.reach)))
-    high = float(floor(number.value + limits.reach))
-    if hidden is not None and hidden.low <= low <= hidden.high:
-        # A count that is suppressed was not shown.
-        low = min(high, hidden.high + 1.0) if number.value > hidden.high else low
-    return low, high
+    low, high = float(among.low), float(among.high)
+    hidden = counts_hidden(rules)
+    both = max(low, hidden[0]), min(high, hidden[1])
+    return both if both[0] <= both[1] else (low, high)
 
 
 def _axes(releases: Sequence[Release], trees: Trees) -> list[Axis]:
