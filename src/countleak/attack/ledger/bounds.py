@@ -56,7 +56,7 @@ class Bounder:
 
     def __init__(self, ledger: Ledger, time_limit: float = 60.0):
         self.settled_by = dict.fromkeys(MEANS, 0)
-        self.limits, parts = _solved(ledger, Clock(monotonic() + time_limit))
+        self.limits, parts = taken_apart(ledger, Clock(monotonic() + time_limit))
         self._parts: list[Component] = []
         self._component = np.full(ledger.cells, -1)
         self._place = np.zeros(ledger.cells, np.int64)
@@ -176,7 +176,7 @@ def _batches(ledger: Ledger, groups: csr_array, most: NDArray[np.float64]) -> It
 
 def _settled(batch: _Batch, clock: Clock) -> Found:
     """The ends of a batch's groups, its own part of them."""
-    limits, parts = _solved(batch.ledger, clock)
+    limits, parts = taken_apart(batch.ledger, clock)
     low, high = limits.low.copy(), limits.high.copy()
     found = _nothing(batch.ids.size)
     for part, cells in parts:
@@ -191,7 +191,7 @@ def _settled(batch: _Batch, clock: Clock) -> Found:
     return batch.ids, found
 
 
-def _solved(
+def taken_apart(
     ledger: Ledger, clock: Clock
 ) -> tuple[Limits, Iterator[tuple[Component, NDArray[np.int64]]]]:
     """What propagation leaves of every cell, and a program for each component that is left."""

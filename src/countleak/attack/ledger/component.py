@@ -84,6 +84,15 @@ class Component:
         if self._kept(x) is None and self._on_face(nothing) is None and clock.left > 0:
             self._whole(nothing, -inf)
 
+    @property
+    def seen(self) -> NDArray[np.float64]:
+        """Whole counts (w, n) that were seen to fit."""
+        return np.array(self._seen).reshape(-1, self.ledger.cells)
+
+    def least(self, cost: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Whole counts that fit and cost as little as any; None where the vertex is not whole."""
+        return self._kept(self._vertex(cost)[1])
+
     def most_seen(self, cells: NDArray[np.int64]) -> float:
         """The most that the ``cells`` add up to in any counts that were seen to fit."""
         return max((float(seen[cells].sum()) for seen in self._seen), default=0.0)

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_diag, csr_array, kron, eye_array
+from scipy.sparse import block_diag, csr_array, eye_array, kron
 
 from countleak.attack.ledger import Ledger
 
