@@ -3,13 +3,14 @@
 An area has sex x age x group of origin: that is never published, but sex x age, sex x origin and
 age x origin are, with all margins. In each of them a cell of one or two people is not shown, and
 in a line where it would be the only one hidden, nor is the next larger cell of the line. Areas of
-several shapes have from 70 to 480 of the finest groups; people are drawn into them from shares that
+several shapes have from 88 to 480 of the finest groups; people are drawn into them from shares that
 are Dirichlet in each area, so that an area's tables say nothing of another's.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,11 @@ from countleak.attack.ledger import Ledger
 
 SMALL = 2
 # Sexes, bands of ages, groups of origin.
-SHAPES = ((2, 9, 4), (2, 18, 5), (2, 18, 8), (2, 20, 12))
+SHAPES = ((2, 11, 4), (2, 18, 5), (2, 18, 8), (2, 20, 12))
 # People per finest group, on average.
 DENSITY = 2.0
+# Of the finest groups, what single published numbers leave open.
+OPEN_SHARE = 0.84
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +37,9 @@ class Areas:
 
 
 def areas(rng: np.random.Generator, cells: int) -> Areas:
-    """Areas of all shapes by turns, of at least so many of the finest groups in all."""
+    """As many areas of each shape, about so many of whose finest groups are left open."""
     a_turn = sum(int(np.prod(shape)) for shape in SHAPES)
-    each = -(-cells // a_turn)
+    each = ceil(cells / (OPEN_SHARE * a_turn))
     parts = [_of_shape(rng, shape, each) for shape in SHAPES]
     return Areas(
         Ledger(
