@@ -32,10 +32,13 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class System:
-    """How the package is set: a table of noise, and the threshold below which nothing is shown."""
+    """How the package is set: its table of noise, and below what threshold nothing is shown.
+
+    Its ``own`` table rounds to multiples of 5, and counts below 10 to 0.
+    """
 
     name: str
-    rounds: bool
+    own: bool
     threshold: int
 
 
@@ -125,20 +128,16 @@ def population(rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.
     return job, town
 
 
-def noise_table(rounds: bool) -> Iterator[tuple[int, int, int]]:
+def noise_table() -> Iterator[tuple[int, int, int]]:
     """Count, cell key and what is added, as the package reads them.
 
-    Whole noise is level from -2 to 2, and from -1 to 1 at a count of 1, so that its mean is 0 and
-    nothing falls below 0; counts are taken to the nearest 5 where it ``rounds``, and those below 10
-    to 0, which is what the package's own table holds.
+    Every whole number from -2 to 2 is as likely, and from -1 to 1 at a count of 1, so that the mean
+    is 0 and nothing falls below 0.
     """
     for count in range(1, LARGEST_IN_TABLE + 1):
+        reach = min(REACH, count)
         for key in range(KEYS):
-            reach = min(REACH, count)
-            added = key % (2 * reach + 1) - reach
-            if rounds:
-                added = -count if count < 10 else (count + 2) // 5 * 5 - count
-            yield count, key, added
+            yield count, key, key % (2 * reach + 1) - reach
 
 
 def _attacked(engine: Path, system: System, world: int, tables: int) -> _Attack:
@@ -149,10 +148,9 @@ def _attacked(engine: Path, system: System, world: int, tables: int) -> _Attack:
         _write(
             people, ("job", "town"), ((f"J{a}", f"T{b}") for a, b in zip(job, town, strict=True))
         )
-        _write(ptable, ("pcv", "ckey", "pvalue"), noise_table(system.rounds))
-        program = Program(
-            [str(engine), str(PROGRAM), str(people), str(ptable), f"{system.threshold}"]
-        )
+        _write(ptable, ("pcv", "ckey", "pvalue"), noise_table())
+        words = [people, "own" if system.own else ptable, system.threshold]
+        program = Program([str(engine), str(PROGRAM), *map(str, words)])
         try:
             plain = _asked(program, np.arange(TOWNS))
             sums = np.array([_asked(program, half) for half in _halves(rng, tables)])
