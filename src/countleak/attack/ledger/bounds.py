@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from countleak.attack.ledger import Ledger, Limits
-from countleak.attack.ledger.component import Clock, Component, Contradiction, Ends
+from countleak.attack.ledger import Ledger, Limits, rows_of
+from countleak.attack.ledger.component import Clock, Component, Contradiction, Ends, Interval
 from countleak.attack.ledger.differencing import differenced
 from countleak.attack.ledger.propagation import (
     beside,
@@ -31,20 +31,6 @@ __all__ = ["Bounder", "Contradiction", "Ends", "Interval", "ends_of"]
 MEANS = ("propagation", "linear programs", "integer programs")
 # What one process settles at a time: the components of about so many cells.
 BATCH = 4_000
-
-
-@dataclass(frozen=True)
-class Interval:
-    """What a count can be: ``low`` to ``high``, and whether both ends are known to be attained."""
-
-    low: int
-    high: float
-    exact: bool
-
-    @property
-    def pinned(self) -> bool:
-        """Whether there is one count only."""
-        return self.low == self.high
 
 
 class Bounder:
@@ -71,12 +57,10 @@ class Bounder:
         high = float(self.limits.high[settled].sum())
         exact, means = True, 0
         for part, cells in self._inside(group):
-            once = csr_array(
-                (np.ones(cells.size), cells, [0, cells.size]), shape=(1, part.ledger.cells)
-            )
-            ends = part.ends(once)
-            low, high = low + float(ends.low[0]), high + float(ends.high[0])
-            exact, means = exact and bool(ends.exact[0]), max(means, int(ends.means[0]))
+            ends = part.ends(rows_of([cells], part.ledger.cells))
+            end = ends.interval(0)
+            low, high, exact = low + end.low, high + end.high, exact and end.exact
+            means = max(means, int(ends.means[0]))
         self.settled_by[MEANS[means]] += 1
         return Interval(int(low), high, exact)
 

@@ -51,6 +51,20 @@ class Clock:
         return self.deadline - monotonic()
 
 
+@dataclass(frozen=True)
+class Interval:
+    """What a count can be: ``low`` to ``high``, and whether both ends are known to be attained."""
+
+    low: int
+    high: float
+    exact: bool
+
+    @property
+    def pinned(self) -> bool:
+        """Whether there is one count only."""
+        return self.low == self.high
+
+
 @dataclass(eq=False)
 class Ends:
     """Both ends of what groups can add up to, all (k,); ``high`` may be infinite.
@@ -64,6 +78,11 @@ class Ends:
     exact: NDArray[np.bool_]
     means: NDArray[np.int8]
     large: NDArray[np.bool_]
+
+    def interval(self, group: int) -> Interval:
+        """What one group can add up to."""
+        high, exact = float(self.high[group]), bool(self.exact[group])
+        return Interval(int(self.low[group]), high, exact)
 
 
 class Component:
@@ -285,8 +304,10 @@ class _Search:
         np.minimum(self.best[k:], -sums.max(axis=1), out=self.best[k:])
 
     def ends(self) -> Ends:
-        """What was found."""
+        """What was found; raises Contradiction where the two ends of a group leave nothing."""
         k = self._most.size
+        if (self.bound[:k] > -self.bound[k:]).any():
+            raise Contradiction
         exact = self.best <= self.bound
         return Ends(
             self.bound[:k],

@@ -22,6 +22,7 @@ from countleak.attack.ledger.bounds import ends_of
 from countleak.attack.noise import Shape
 from countleak.attack.rules import Rules
 from countleak.audit.scores import wilson
+from countleak.errors import InputError
 from countleak.progress import Progress, silent
 
 VARIABLES = (3, 4, 5, 6)
@@ -83,6 +84,8 @@ def measure_map(
     progress: Progress = silent,
 ) -> list[Row]:  # fmt: skip
     """Every setting, in so many worlds; world ``w`` of a setting is always the same."""
+    if worlds < 2:
+        raise InputError("one world has no interval; measure 2 or more per setting")
     every = settings() if chosen is None else list(chosen)
     # The smallest first, so that the time that is left can be seen.
     tasks = [(setting, world) for setting in every for world in range(worlds)]
