@@ -70,12 +70,12 @@ class Row:
     open: int
 
 
-def settings(people: Sequence[int] = PEOPLE) -> list[Setting]:
+def settings() -> list[Setting]:
     """All that the map shows."""
     sizes = [(k, 2) for k in VARIABLES] + [(k, 3) for k in VARIABLES_OF_THREE]
     return [
         Setting(k, values, base, rounding, n)
-        for (k, values), base, rounding, n in product(sizes, BASES, ROUNDINGS, people)
+        for (k, values), base, rounding, n in product(sizes, BASES, ROUNDINGS, PEOPLE)
     ]
 
 
