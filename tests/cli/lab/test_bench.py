@@ -2,6 +2,8 @@ from functools import partial
 
 import pytest
 
+from countleak.lab.bench.tables import safety
+
 
 @pytest.fixture
 def bench(run):
@@ -155,3 +157,21 @@ def test_bench_tables(bench):
     assert "its README" in shown and "5 x 5 x 5" in shown
     assert "no suite 'x'; choose trial" in bench("tables", "--suite", "x").err
     assert "--people does not" in bench("tables", "--suite", "single", "--people", 300).err
+
+
+def test_bench_tables_at_scale(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr(safety, "VARIABLES", (3,))
+    monkeypatch.setattr(safety, "VARIABLES_OF_THREE", ())
+    monkeypatch.setattr(safety, "PEOPLE", (40,))
+    found = bench("tables", "--suite", "scale", "--cells", 300, "--jobs", 1, "--json").json
+    assert found["wrong"] == found["open"] == 0
+    shown = bench("tables", "--suite", "scale", "--cells", 300, "--jobs", 1).out
+    assert f"The other {found['cells']} hang together" in shown
+    words = ("tables", "--suite", "map", "--worlds", 2, "--jobs", 1, "--picture", "map.svg")
+    assert "Rounded to the nearest 5, 3 variables of 2" in bench(*words).out
+    assert (tmp_path / "map.svg").exists()
+    assert (
+        "blocks per" in bench("tables", "--suite", "census", "--blocks", 2, "--jobs", 1).out.lower()
+    )
+    assert "no such Python" in bench("tables", "--suite", "cell-keys", "--engine", "x").err
+    assert "--cells does not" in bench("tables", "--cells", 10).err

@@ -6,6 +6,7 @@
 published number: the groups that it adds up, and what it may be by what was published.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,3 +71,10 @@ class Limits:
     def fixed(self) -> NDArray[np.bool_]:
         """Which cells (n,) have one count left."""
         return np.equal(self.low, self.high)
+
+
+def rows_of(groups: Sequence[NDArray[np.int64]], n: int) -> csr_array:
+    """A row per group, of 1 at each of its cells, of n."""
+    starts = np.cumsum([0, *(cells.size for cells in groups)])
+    cells = np.concatenate([np.zeros(0, np.int64), *groups])
+    return csr_array((np.ones(cells.size), cells, starts), shape=(len(groups), n))

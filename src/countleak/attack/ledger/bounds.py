@@ -1,51 +1,36 @@
-"""The least and the greatest count that any group can have, by linear and integer programs.
+"""The least and the greatest count that groups can have, one after the other or all at once.
 
-A component of (L) is one program whose cost changes from one group to the next: the simplex resumes
-from the vertex where it was. Vertices that are whole are counts that everybody could have, so that
-a bound which one of them reaches is exact; the others are settled by branch and cut.
+What hangs together in (L) is one program, a component; a group that is spread over several can have
+what its parts can have together. One after the other, groups are bounded as they are asked about;
+all at once, whole components go to processes that settle them and forget them.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from math import ceil, inf
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
 from time import monotonic
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, csr_array
 
-from countleak.attack.ledger import Ledger, Limits
+from countleak.attack.ledger import Ledger, Limits, rows_of
+from countleak.attack.ledger.component import Clock, Component, Contradiction, Ends, Interval
 from countleak.attack.ledger.differencing import differenced
-from countleak.attack.ledger.propagation import components, propagate
-from countleak.attack.solvers.highs import build_model
-from countleak.errors import SolverError
+from countleak.attack.ledger.propagation import (
+    beside,
+    components,
+    connected,
+    propagate,
+    sums_of,
+)
+from countleak.progress import Progress, silent
 
-# Vertices are whole numbers, and bounds of them fractions, up to this.
-EDGE = 1e-6
-# Of so many vertices each is kept as a count that everybody could have.
-WITNESSES = 200
+__all__ = ["Bounder", "Contradiction", "Ends", "Interval", "ends_of"]
+
 MEANS = ("propagation", "linear programs", "integer programs")
-# Primal: the vertex stays feasible when the cost changes.
-SIMPLEX = {"threads": 1, "presolve": "off", "solver": "simplex", "simplex_strategy": 4}
-
-
-@dataclass(frozen=True)
-class Interval:
-    """What a count can be: ``low`` to ``high``, and whether both ends are known to be attained."""
-
-    low: int
-    high: float
-    exact: bool
-
-    @property
-    def pinned(self) -> bool:
-        """Whether there is one count only."""
-        return self.low == self.high
-
-
-class Contradiction(Exception):
-    """No counts at all solve (L)."""
+# What one process settles at a time: the components of about so many cells.
+BATCH = 4_000
 
 
 class Bounder:
@@ -56,21 +41,13 @@ class Bounder:
     """
 
     def __init__(self, ledger: Ledger, time_limit: float = 60.0):
-        ledger = differenced(ledger).ledger
-        limits = propagate(ledger, Limits.none(ledger.cells))
-        if limits is None:
-            raise Contradiction
-        self.limits = limits
         self.settled_by = dict.fromkeys(MEANS, 0)
-        self._clock = _Clock(monotonic() + time_limit)
-        self._parts: list[_Component] = []
+        self.limits, parts = taken_apart(ledger, Clock(monotonic() + time_limit))
+        self._parts: list[Component] = []
         self._component = np.full(ledger.cells, -1)
         self._place = np.zeros(ledger.cells, np.int64)
-        for rows, cells in components(ledger, limits):
+        for part, cells in parts:
             self._component[cells], self._place[cells] = len(self._parts), np.arange(cells.size)
-            around = Limits(limits.low[cells], limits.high[cells])
-            part = _Component(_beside(ledger, limits, rows, cells), around)
-            part.check(self._clock)
             self._parts.append(part)
 
     def interval(self, group: NDArray[np.int64]) -> Interval:
@@ -80,9 +57,10 @@ class Bounder:
         high = float(self.limits.high[settled].sum())
         exact, means = True, 0
         for part, cells in self._inside(group):
-            end = part.interval(cells, self._clock)
+            ends = part.ends(rows_of([cells], part.ledger.cells))
+            end = ends.interval(0)
             low, high, exact = low + end.low, high + end.high, exact and end.exact
-            means = max(means, 2 if part.branched else 1)
+            means = max(means, int(ends.means[0]))
         self.settled_by[MEANS[means]] += 1
         return Interval(int(low), high, exact)
 
@@ -93,135 +71,136 @@ class Bounder:
         most += sum(part.most_seen(cells) for part, cells in self._inside(group))
         return most > count
 
-    def _inside(self, group: NDArray[np.int64]) -> Iterator[tuple["_Component", NDArray[np.int64]]]:
+    def _inside(self, group: NDArray[np.int64]) -> Iterator[tuple[Component, NDArray[np.int64]]]:
         joined = self._component[group]
         for number in np.unique(joined[joined >= 0]).tolist():
             yield self._parts[number], self._place[group[joined == number]]
 
 
-def _beside(
-    ledger: Ledger, limits: Limits, rows: NDArray[np.int64], cells: NDArray[np.int64]
-) -> Ledger:
-    """The rows of a component, over its cells alone: less what their settled cells add."""
-    fixed = np.where(limits.fixed, limits.low, 0.0)
-    settled = np.asarray((ledger.A @ fixed)[rows], np.float64)
-    part = ledger.part(rows, cells)
-    return Ledger(part.A, part.low - settled, part.high - settled)
+def ends_of(
+    ledger: Ledger,
+    groups: csr_array,
+    most: NDArray[np.float64] | None = None,
+    *,
+    time_limit: float = 60.0,
+    jobs: int = 1,
+    progress: Progress = silent,
+) -> Ends:
+    """What each of the ``groups`` (k, n) of cells can add up to, settled by so many processes.
+
+    Of a group that was seen with more than ``most`` (k,) people no more is found out. Raises
+    Contradiction where no counts fit.
+    """
+    limit = np.full(groups.shape[0], inf) if most is None else most
+    total, done = _nothing(groups.shape[0]), 0
+    clock = Clock(monotonic() + time_limit)
+    batches = list(_batches(ledger, groups, limit))
+    for ids, found in _in_processes(batches, clock, jobs):
+        _add(total, ids, found)
+        progress(done := done + 1, len(batches))
+    return total
 
 
-@dataclass
-class _Clock:
-    """When integer programs end."""
-
-    deadline: float
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-        return self.deadline - monotonic()
+Found = tuple[NDArray[np.int64], Ends]
 
 
-@dataclass
-class _Component:
-    """One program over the cells of a component, and whole solutions of it that were seen."""
+def _in_processes(batches: Sequence["_Batch"], clock: Clock, jobs: int) -> Iterator[Found]:
+    if jobs == 1:
+        yield from (_settled(batch, clock) for batch in batches)
+        return
+    # Loaded here: few systems are large enough for it.
+    from joblib import Parallel, delayed
+
+    work = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    yield from work(delayed(_settled)(batch, clock) for batch in batches)
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Whole components, and the parts in them of the groups ``ids`` (k,)."""
 
     ledger: Ledger
-    limits: Limits
-    witnesses: list[NDArray[np.float64]] = field(default_factory=list)
-    branched: bool = False
-    _model: highspy.Highs | None = None
+    ids: NDArray[np.int64]
+    groups: csc_array
+    most: NDArray[np.float64]
 
-    def check(self, clock: _Clock) -> None:
-        """Raise where no whole counts fit at all."""
-        nobody = np.zeros(0, np.int64)
-        self._relaxed(nobody, 1.0)
-        if not self.witnesses and clock.left > 0:
-            self._whole(nobody, 1.0, 0.0, clock)
 
-    def interval(self, cells: NDArray[np.int64], clock: _Clock) -> Interval:
-        """What the ``cells`` can add up to."""
-        self.branched = False
-        low, low_exact = self._end(cells, 1.0, clock)
-        high, high_exact = self._end(cells, -1.0, clock)
-        return Interval(int(low), -high, low_exact and high_exact)
-
-    def most_seen(self, cells: NDArray[np.int64]) -> float:
-        """The most that the ``cells`` add up to in any counts that were seen to fit."""
-        return max((float(seen[cells].sum()) for seen in self.witnesses), default=0.0)
-
-    def _end(self, cells: NDArray[np.int64], sign: float, clock: _Clock) -> tuple[float, bool]:
-        """The least of sign * (the sum of the cells), and whether it is attained."""
-        by_cell = sign * (self.limits.low if sign > 0 else self.limits.high)[cells].sum()
-        if any(sign * seen[cells].sum() <= by_cell for seen in self.witnesses):
-            return float(by_cell), True
-        relaxed = self._relaxed(cells, sign)
-        if relaxed == -inf:
-            return -inf, True
-        least = max(float(ceil(relaxed - EDGE)), float(by_cell))
-        if any(sign * seen[cells].sum() <= least for seen in self.witnesses):
-            return least, True
-        if clock.left <= 0:
-            return least, False
-        self.branched = True
-        return self._whole(cells, sign, least, clock)
-
-    def _relaxed(self, cells: NDArray[np.int64], sign: float) -> float:
-        model = self._program()
-        model.changeColsCost(cells.size, cells.astype(np.int32), np.full(cells.size, sign))
-        model.run()
-        status, value = model.getModelStatus(), model.getInfo().objective_function_value
-        if status == highspy.HighsModelStatus.kOptimal:
-            self._keep(np.array(model.getSolution().col_value))
-        model.changeColsCost(cells.size, cells.astype(np.int32), np.zeros(cells.size))
-        match status:
-            case highspy.HighsModelStatus.kOptimal:
-                return float(value)
-            case highspy.HighsModelStatus.kUnbounded:
-                return -inf
-            case highspy.HighsModelStatus.kInfeasible:
-                raise Contradiction
-        raise SolverError(f"HiGHS stopped without an optimum ({status.name})")
-
-    def _whole(
-        self, cells: NDArray[np.int64], sign: float, least: float, clock: _Clock
-    ) -> tuple[float, bool]:
-        cost = np.zeros(self.ledger.cells)
-        cost[cells] = sign
-        options = {"threads": 1, "time_limit": max(clock.left, 0.1)}
-        model = self._built(cost, self.ledger.cells, options)
-        model.run()
-        status, info = model.getModelStatus(), model.getInfo()
-        if status == highspy.HighsModelStatus.kInfeasible:
-            raise Contradiction
-        if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
-            self._keep(np.array(model.getSolution().col_value))
-        if status == highspy.HighsModelStatus.kOptimal:
-            return float(round(info.objective_function_value)), True
-        return max(least, float(ceil(info.mip_dual_bound - EDGE))), False
-
-    def _program(self) -> highspy.Highs:
-        if self._model is None:
-            self._model = self._built(np.zeros(self.ledger.cells), 0, SIMPLEX)
-        return self._model
-
-    def _built(
-        self, cost: NDArray[np.float64], whole: int, options: Mapping[str, object]
-    ) -> highspy.Highs:
-        return build_model(
-            csc_array(self.ledger.A),
-            cost=cost,
-            columns=(self.limits.low, self.limits.high),
-            rows=(self.ledger.low, self.ledger.high),
-            options=options,
-            whole=whole,
+def _batches(ledger: Ledger, groups: csr_array, most: NDArray[np.float64]) -> Iterator[_Batch]:
+    """The system in batches of whole components, in order."""
+    by_row, by_cell = connected(ledger.A)
+    rows, cells = np.argsort(by_row, kind="stable"), np.argsort(by_cell, kind="stable")
+    moved = np.empty_like(cells)
+    moved[cells] = np.arange(cells.size)
+    A = csr_array(ledger.A[rows])
+    indices = moved[A.indices]
+    in_groups = csc_array(csc_array(groups)[:, cells])
+    count = 1 + max(by_row.max(initial=-1), by_cell.max(initial=-1))
+    sizes = np.bincount(by_cell, minlength=count)
+    turn = np.cumsum(sizes) // BATCH
+    last = np.flatnonzero(np.diff(turn, append=-1))
+    row_ends = np.searchsorted(by_row[rows], last, side="right")
+    cell_ends = np.cumsum(sizes)[last]
+    row = cell = 0
+    for row_end, cell_end in zip(row_ends.tolist(), cell_ends.tolist(), strict=True):
+        start, end = A.indptr[row], A.indptr[row_end]
+        some = csr_array(
+            (A.data[start:end], indices[start:end] - cell, A.indptr[row : row_end + 1] - start),
+            shape=(row_end - row, cell_end - cell),
         )
+        first, after = in_groups.indptr[cell], in_groups.indptr[cell_end]
+        ids, at = np.unique(in_groups.indices[first:after], return_inverse=True)
+        inside = csc_array(
+            (in_groups.data[first:after], at, in_groups.indptr[cell : cell_end + 1] - first),
+            shape=(ids.size, cell_end - cell),
+        )
+        own = rows[row:row_end]
+        yield _Batch(Ledger(some, ledger.low[own], ledger.high[own]), ids, inside, most[ids])
+        row, cell = row_end, cell_end
 
-    def _keep(self, x: NDArray[np.float64]) -> None:
-        nearest = np.rint(x)
-        if np.abs(x - nearest).max() < EDGE and self._holds(nearest):
-            self.witnesses.append(nearest)
-            del self.witnesses[:-WITNESSES]
 
-    def _holds(self, x: NDArray[np.float64]) -> bool:
-        inside = (self.limits.low <= x) & (x <= self.limits.high)
-        return bool(inside.all()) and self.ledger.holds(x)
+def _settled(batch: _Batch, clock: Clock) -> Found:
+    """The ends of a batch's groups, its own part of them."""
+    limits, parts = taken_apart(batch.ledger, clock)
+    low, high = limits.low.copy(), limits.high.copy()
+    found = _nothing(batch.ids.size)
+    for part, cells in parts:
+        low[cells] = high[cells] = 0.0
+        some = csc_array(batch.groups[:, cells])
+        ids, at = np.unique(some.indices, return_inverse=True)
+        own = csr_array(csc_array((some.data, at, some.indptr), shape=(ids.size, cells.size)))
+        _add(found, ids, part.ends(own, batch.most[ids]))
+    rest = csr_array(batch.groups)
+    found.low += rest @ low
+    found.high += sums_of(rest, high)
+    return batch.ids, found
+
+
+def taken_apart(
+    ledger: Ledger, clock: Clock
+) -> tuple[Limits, Iterator[tuple[Component, NDArray[np.int64]]]]:
+    """What propagation leaves of every cell, and a program for each component that is left."""
+    ledger = differenced(ledger).ledger
+    limits = propagate(ledger, Limits.none(ledger.cells))
+    if limits is None:
+        raise Contradiction
+
+    def parts() -> Iterator[tuple[Component, NDArray[np.int64]]]:
+        for rows, cells in components(ledger, limits):
+            around = Limits(limits.low[cells], limits.high[cells])
+            yield Component(beside(ledger, limits, rows, cells), around, clock), cells
+
+    return limits, parts()
+
+
+def _nothing(k: int) -> Ends:
+    no = np.zeros(k, np.bool_)
+    return Ends(np.zeros(k), np.zeros(k), ~no, np.zeros(k, np.int8), no)
+
+
+def _add(total: Ends, ids: NDArray[np.int64], part: Ends) -> None:
+    """Parts of groups, put to what is known of the whole."""
+    total.low[ids] += part.low
+    total.high[ids] += part.high
+    total.exact[ids] &= part.exact
+    total.means[ids] = np.maximum(total.means[ids], part.means)
+    total.large[ids] |= part.large

@@ -13,8 +13,10 @@ from scipy.sparse import csr_array, eye_array
 
 from countleak.attack.ledger import Ledger
 
-# The pairs of rows that have a cell in common are counted; more would not fit into memory.
-MOST_PAIRS = 50_000_000
+# The pairs of rows that have a cell in common are looked at; more would take too long.
+MOST_PAIRS = 500_000_000
+# So many of them at a time, for memory.
+PAIRS_AT_A_TIME = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +56,24 @@ def _contained(
     if float((by_cell**2).sum()) > MOST_PAIRS:
         # Rows of many cells have something in common with nearly all others.
         candidates = candidates[sizes[candidates] <= np.median(sizes)]
-    common = (A[candidates] @ A.T).tocoo()
-    part, row = candidates[common.coords[0]], common.coords[1]
-    inside = (common.data == sizes[part]) & (sizes[row] > sizes[part])
-    part, row = part[inside], row[inside]
+    pairs = np.cumsum(A[candidates] @ by_cell)
+    cuts = np.flatnonzero(np.diff(pairs // PAIRS_AT_A_TIME)) + 1
+    found = [_inside(A, some, sizes) for some in np.split(candidates, cuts)]
+    part, row = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.lexsort((part, -sizes[part], row))
     row, part = row[order], part[order]
     first = np.flatnonzero(np.diff(row, prepend=-1))
     return row[first].astype(np.int64), part[first].astype(np.int64)
+
+
+def _inside(
+    A: csr_array, candidates: NDArray[np.int64], sizes: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All pairs of one of the candidates and a larger row that has all of its cells."""
+    common = (A[candidates] @ A.T).tocoo()
+    part, row = candidates[common.coords[0]], common.coords[1].astype(np.int64)
+    inside = (common.data == sizes[part]) & (sizes[row] > sizes[part])
+    return part[inside], row[inside]
 
 
 def _distinct(

@@ -6,9 +6,13 @@ one system; whoever holds the tables can bound every count in it, and so can the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-from countleak.attack.ledger.bounds import Bounder, Contradiction, Interval
+import numpy as np
+
+from countleak.attack.ledger import rows_of
+from countleak.attack.ledger.bounds import MEANS, Contradiction, Interval, ends_of
 from countleak.audit.releases.contradiction import (
     Disagreement,
     disagreement_of,
@@ -20,13 +24,14 @@ from countleak.audit.releases.findings import (
     Group,
     Witness,
     groups_of,
-    interval_of,
     tells,
 )
 from countleak.audit.releases.model import Model, Stated, Trees, model_of
 from countleak.progress import Progress, silent
 
 SMALL = 2
+# Processes take a second to start.
+WORTH_PROCESSES, ALL_CORES = 20_000, -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +109,7 @@ def audit_tables(
     if differing is not None:
         return TablesAudit(model, (), (), (), 0, inferred, {}, differing)
     try:
-        bounder = Bounder(model.ledger, time_limit)
-        groups, intervals = _intervals(model, bounder, small, progress)
+        groups, intervals, settled_by = _intervals(model, small, time_limit, progress)
     except Contradiction:
         contradiction = disagreement_of(model, time_limit)
         return TablesAudit(model, (), (), (), 0, inferred, {}, contradiction)
@@ -127,22 +131,27 @@ def audit_tables(
         tuple(sorted(findings, key=_by_how_easily_checked)),
         unproven,
         inferred,
-        bounder.settled_by,
+        settled_by,
     )
 
 
 def _intervals(
-    model: Model, bounder: Bounder, small: int, progress: Progress
-) -> tuple[list[Group], list[Interval]]:
-    groups, intervals = [], []
+    model: Model, small: int, time_limit: float, progress: Progress
+) -> tuple[list[Group], list[Interval], dict[str, int]]:
+    """The groups that were hidden or may be small, their intervals, and what it took."""
     every = list(groups_of(model, small))
-    for done, group in enumerate(every):
-        interval = interval_of(bounder, group, small)
-        if interval is not None:
-            groups.append(group)
-            intervals.append(interval)
-        progress(done + 1, len(every))
-    return groups, intervals
+    most = np.array([small if group.stated is None else inf for group in every])
+    ends = ends_of(
+        model.ledger,
+        rows_of([group.cells for group in every], model.ledger.cells),
+        most,
+        time_limit=time_limit,
+        jobs=1 if model.ledger.cells < WORTH_PROCESSES else ALL_CORES,
+        progress=progress,
+    )
+    kept = np.flatnonzero(~ends.large)
+    settled_by = dict(zip(MEANS, np.bincount(ends.means[kept], minlength=3).tolist(), strict=True))
+    return [every[i] for i in kept], [ends.interval(i) for i in kept.tolist()], settled_by
 
 
 def _by_how_easily_checked(finding: Finding) -> tuple[int, int]:
@@ -154,16 +163,18 @@ class _Told:
     """Groups that were found, so that what contains one and nobody else is not told again."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[frozenset[int], int]] = []
+        # By any one of its cells, which a group that contains it has, too.
+        self._found: dict[int, list[tuple[frozenset[int], int]]] = {}
 
     def already(self, group: Group, interval: Interval) -> bool:
         """Whether a part of the group that has all of its people was found before."""
         cells = frozenset(group.cells.tolist())
-        for part, count in self._found:
-            if part < cells and count == interval.low == interval.high and group.stated is None:
+        if group.stated is None and interval.pinned:
+            parts = (part for cell in cells for part in self._found.get(cell, ()))
+            if any(part < cells and count == interval.low for part, count in parts):
                 return True
         if interval.pinned:
-            self._found.append((cells, interval.low))
+            self._found.setdefault(min(cells, default=-1), []).append((cells, interval.low))
         return False
 
 

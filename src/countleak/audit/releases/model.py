@@ -6,7 +6,7 @@ from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from countleak.attack.ledger import Ledger
 from countleak.attack.noise import Range
@@ -80,20 +80,15 @@ def model_of(stated: Sequence[Stated], trees: Trees | None = None) -> Model:
             f"the tables tell {size:.2g} groups apart ({sizes}), more than {MOST_CELLS:.2g}; leave "
             "out tables or dimensions"
         )
-    by_name = {axis.name: axis for axis in axes}
-    members: list[NDArray[np.int64]] = []
     numbers: list[Number] = []
     ends: list[tuple[float, float]] = []
     for each in stated:
+        dimensions = each.release.dimensions
         for number in each.release.numbers:
-            cell = dict(zip(each.release.dimensions, number.labels, strict=True))
-            places = {name: by_name[name].members[label] for name, label in cell.items()}
-            members.append(_crossed(axes, places))
+            cell = dict(zip(dimensions, number.labels, strict=True))
             numbers.append(Number(each.release.name, cell, number.value))
             ends.append(ends_of(number, each))
-    indptr = np.cumsum([0, *(part.size for part in members)])
-    cells = np.concatenate(members)
-    A = csr_array((np.ones(cells.size), cells, indptr), shape=(len(members), size))
+    A = csr_array(vstack([_sums(axes, each.release) for each in stated], format="csr"))
     low, high = np.array(ends).T
     return Model(tuple(axes), Ledger(A, low.copy(), high.copy()), tuple(numbers))
 
@@ -136,6 +131,38 @@ def _axes(releases: Sequence[Release], trees: Trees) -> list[Axis]:
         for at, name in enumerate(release.dimensions):
             labels.setdefault(name, []).extend(n.labels[at] for n in release.numbers)
     return [axis_of(name, found, trees.get(name, ())) for name, found in labels.items()]
+
+
+def _sums(axes: Sequence[Axis], release: Release) -> csr_array:
+    """A row per number of a release, of 1 at each of the cells that it adds up.
+
+    All numbers are crossed with one axis after the other: a cell so far becomes as many as the
+    number's label has groups of the axis.
+    """
+    count = len(release.numbers)
+    cells, owner = np.zeros(count, np.int64), np.arange(count)
+    for axis in axes:
+        if axis.name in release.dimensions:
+            at = release.dimensions.index(axis.name)
+            labels = list(axis.members)
+            place = {label: i for i, label in enumerate(labels)}
+            chosen = np.array([place[number.labels[at]] for number in release.numbers], np.int64)
+            groups = [np.array(axis.members[label], np.int64) for label in labels]
+        else:
+            chosen, groups = np.zeros(count, np.int64), [np.array(axis.everything, np.int64)]
+        sizes = np.array([each.size for each in groups])
+        flat, starts = np.concatenate(groups), np.cumsum(sizes) - sizes
+        of = chosen[owner]
+        repeats = sizes[of]
+        nth = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        cells = (
+            np.repeat(cells * len(axis.groups), repeats)
+            + flat[np.repeat(starts[of], repeats) + nth]
+        )
+        owner = np.repeat(owner, repeats)
+    indptr = np.searchsorted(owner, np.arange(count + 1))
+    size = prod(len(axis.groups) for axis in axes)
+    return csr_array((np.ones(cells.size), cells, indptr), shape=(count, size))
 
 
 def _crossed(axes: Sequence[Axis], places: Mapping[str, Sequence[int]]) -> NDArray[np.int64]:

@@ -2,36 +2,68 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from countleak.cli import console, options
+from countleak.cli.lab import tables_at_scale as at_scale
 from countleak.cli.option_rules import needs
 from countleak.errors import InputError
 from countleak.lab.bench.tables import single, trial
 from countleak.shares import percent
 
 TRIAL, SINGLE = "trial", "single"
+WORLDS, FEWER_WORLDS = 10, 5
+SCALE, MAP, CELL_KEYS, CENSUS = "scale", "map", "cell-keys", "census"
+ENGINE = Path("adapters/.envs/cell_key_table/bin/python")
 
 
-@needs({"--worlds": {"--suite": (TRIAL, SINGLE)}, "--people": {"--suite": (TRIAL,)}})
+@needs(
+    {
+        "--worlds": {"--suite": (TRIAL, SINGLE, MAP, CELL_KEYS)},
+        "--people": {"--suite": (TRIAL,)},
+        "--cells": {"--suite": (SCALE,)},
+        "--blocks": {"--suite": (CENSUS,)},
+        "--jobs": {"--suite": (SCALE, MAP, CENSUS)},
+        "--engine": {"--suite": (CELL_KEYS,)},
+        "--picture": {"--suite": (MAP,)},
+    }
+)
 def tables(
     suite: Annotated[
         str,
         typer.Option(
             help="trial: two tables of the same people, each protected by pytauargus; single: our "
-            "intervals of single tables beside those of its audit."
+            "intervals of single tables beside those of its audit; scale: a million cells; map: "
+            "what rounding protects; cell-keys: the averaging attack; census: blocks of a census."
         ),
     ] = TRIAL,
-    worlds: Annotated[int, typer.Option(help="trial, single: generated worlds.", min=1)] = 10,
+    worlds: Annotated[
+        int | None,
+        typer.Option(
+            help="Generated worlds (trial, single: 10; map, cell-keys: 5 per setting).", min=1
+        ),
+    ] = None,
     people: Annotated[int, typer.Option(help="trial: people per world.", min=10)] = 3000,
+    cells: Annotated[int, typer.Option(help="scale: unknown counts, about.", min=1)] = 1_000_000,
+    blocks: Annotated[int, typer.Option(help="census: generated blocks.", min=2)] = 1000,
+    jobs: options.Jobs = 2,
+    engine: Annotated[
+        Path, typer.Option(help="cell-keys: the Python that has cell-key-perturbation.")
+    ] = ENGINE,
+    picture: Annotated[Path | None, typer.Option(help="map: draw it to this file.")] = None,
     json: options.Json = False,
 ) -> None:
     """Measure what published tables give away together, beside the tools that check them."""
     suites: Mapping[str, Callable[[], tuple[dict[str, Any], Callable[[], None]]]] = {
-        TRIAL: lambda: _trial(worlds, people),
-        SINGLE: lambda: _single(worlds),
+        TRIAL: lambda: _trial(worlds or WORLDS, people),
+        SINGLE: lambda: _single(worlds or WORLDS),
+        SCALE: lambda: at_scale.scale(cells, jobs),
+        MAP: lambda: at_scale.safety_map(worlds or FEWER_WORLDS, jobs, picture),
+        CELL_KEYS: lambda: at_scale.cell_keys(engine, worlds or FEWER_WORLDS),
+        CENSUS: lambda: at_scale.census(blocks, jobs),
     }
     if suite not in suites:
         raise InputError(f"there is no suite {suite!r}; choose {', '.join(suites)}")
