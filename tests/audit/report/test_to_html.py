@@ -43,6 +43,34 @@ def test_it_says_what_a_data_protection_officer_wants_to_know(leaking):
         assert text in page, text
 
 
+def test_what_is_read_first_takes_no_statistics(leaking):
+    page = to_html(read_report(leaking.folder))
+    first = re.sub(r"<[^>]*>", " ", page[page.index("<main>") : page.index('id="soon"')])
+    for text in (
+        "95% interval", "0% is guessing, 100% knowing everyone", "19 times of 20",
+        "knowing everyone&#39;s id, and so whom each question is about",
+    ):  # fmt: skip
+        assert text in first, text
+    for jargon in (
+        "SD",
+        "standard deviation",
+        "sigma",
+        "lower bound",
+        "model",
+        "None",
+        "posterior",
+    ):
+        assert jargon not in first, jargon
+
+
+def test_a_list_that_would_say_nothing_is_one_sentence(numbers):
+    hidden, shown = (to_html(read_report(numbers.folder, show_ids=show)) for show in (False, True))
+    assert "Something is claimed about 20 people" in hidden
+    assert "The surest claims" not in hidden
+    assert "The surest claims" in shown
+    assert "does to a sum" in hidden
+
+
 def test_what_is_enough_already_is_not_sold_as_a_remedy(hopeless):
     report = read_report(hopeless.folder)
     enough = Remedy(0.1, "normal noise of SD 60", noise_sd_now=60.0, noise_sd=20.0, answers=4000)

@@ -26,8 +26,12 @@ FILES = (FILE, "queries.jsonl", "answers.jsonl", "guess.jsonl")
 MOST_LISTED, MOST_HIDDEN = 100, 10
 # How sure claims are, in classes from the surest on; the last is what is left.
 CLASSES = (
-    ("certain", 0.99), ("almost certain", 0.95), ("likely", 0.8), ("leaning", 0.6), ("open", 0.0),
-)  # fmt: skip
+    ("almost certain", 0.99),
+    ("very likely", 0.95),
+    ("likely", 0.8),
+    ("leaning", 0.6),
+    ("open", 0.0),
+)
 # From here on a claim about one person singles them out.
 SINGLED_OUT = 0.95
 
@@ -217,6 +221,6 @@ def _article_29(record: Record, people: AtRisk, verdict: Verdict) -> Article29:
     )
     inference = {
         Outcome.LEAKS: "shown: the secret is deduced with significant probability from the answers",
-        Outcome.CONFIDENCE: "likely, by the attack's own probabilities; not measured",
+        Outcome.CONFIDENCE: "not measured, for the truth is not known; see what the attack expects",
     }.get(verdict.outcome, "not shown by this attack, and not ruled out")
     return Article29(singled, "not assessed", inference)

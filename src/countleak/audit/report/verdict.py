@@ -77,7 +77,8 @@ def verdict_of(record: Record, forced: int, is_proven: bool) -> Verdict:
 
 
 _leak_caution = (
-    "It is a lower bound: a better attack, more questions or more knowledge may give away more."
+    "This is what one attack found. A better attack, more questions or more knowledge may find "
+    "more."
 )
 
 
@@ -110,11 +111,12 @@ def _without_truth(record: Record, forced: int, is_proven: bool) -> Verdict:
     low, high = (percent(end) for end in expected.interval)
     return Verdict(
         Outcome.CONFIDENCE,
-        f"If its model is right, {percent(expected.share)} of the guesses are",
-        f"After {_answers(record)}, by the attack's own probabilities {percent(expected.share)} "
-        f"({low} to {high}) of its guesses about {record.people:,} people should be right.",
-        "The truth is not known here: this is a confidence, not a success rate. Name the truth to "
-        "measure one.",
+        f"The attack expects {percent(expected.share)} of its guesses to be right",
+        f"After {_answers(record)}, {percent(expected.share)} of its guesses about "
+        f"{record.people:,} people should be right by its own reckoning (95% interval {low} to "
+        f"{high}).",
+        "Nobody has checked: the truth is not known here, so this is a confidence, not a success "
+        "rate. Name the truth to measure one.",
     )
 
 
