@@ -7,6 +7,7 @@ import pytest
 from countleak.audit.report.remedy import Remedy
 from countleak.audit.report.report import read_report
 from countleak.audit.report.to_html import BEGINNING, to_html
+from countleak.audit.report.verdict import verdict_of
 from countleak.audit.report.writing import PAGE, write_files
 from tests.audit.report.conftest import HOSTILE
 
@@ -87,6 +88,21 @@ def test_what_others_wrote_shows_as_text(valued):
         assert "<script" not in page
         assert "&lt;script&gt;" in page
     assert HOSTILE in {p.value for p in read_report(valued.folder, show_ids=True).people.listed}
+
+
+def test_what_others_wrote_neither_floods_nor_turns_round_the_verdict(leaking):
+    secret = "name = '\N{RIGHT-TO-LEFT OVERRIDE}\N{HEBREW LETTER ALEF}\nPassed\x1b[31m" + "x" * 5000
+    folder = leaking.folder
+    report = read_report(folder)
+    audit = replace(leaking.record, secret=secret, system=secret)
+    verdict = verdict_of(audit, 0, False)
+    assert len(verdict.sentence) < 300
+    page = to_html(replace(report, audit=audit, verdict=verdict))
+    for letter in ("\N{RIGHT-TO-LEFT OVERRIDE}", "\x1b"):
+        assert letter not in page
+    first = page[page.index("<main>") : page.index('id="soon"')]
+    assert "<bdi>name = &#39;\\u202e\N{HEBREW LETTER ALEF}\\nPassed" in first
+    assert "x" * 100 not in first
 
 
 def test_nothing_is_drawn_where_there_is_nothing(leaking):

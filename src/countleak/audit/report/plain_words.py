@@ -6,6 +6,7 @@ from countleak.audit.report.record import Record
 from countleak.audit.report.remedy import Remedy
 from countleak.audit.report.report import Report
 from countleak.audit.report.verdict import Outcome
+from countleak.foreign import brief
 from countleak.shares import percent
 
 # Families whose questions are about groups of people by what is known of everyone.
@@ -95,8 +96,8 @@ def _consequence(report: Report) -> str:
                 else "did not beat guessing by more than chance"
             )
             return (
-                f"About {audit.secret} this attack, with these questions, {did}. That is no proof "
-                "of anonymity."
+                f"About {brief(audit.secret)} this attack, with these questions, {did}. That is no "
+                "proof of anonymity."
             )
     return "The audit has not passed, and has not failed. It cannot be used as evidence."
 

@@ -19,6 +19,7 @@ from countleak.audit.report.record import FILE, Record, read_record
 from countleak.audit.report.verdict import Outcome, Verdict, verdict_of
 from countleak.errors import InputError
 from countleak.files import Name
+from countleak.foreign import brief
 
 VERSION = 1
 FILES = (FILE, "queries.jsonl", "answers.jsonl", "guess.jsonl")
@@ -189,7 +190,7 @@ def not_tested(record: Record) -> tuple[str, ...]:
     others = sorted(set(FAMILIES) - {record.asked.family, "signs"})
     open_points = [
         f"Other questions: only {record.asked.family} were asked, not {', '.join(others)}.",
-        f"Other secrets: only {record.secret} was attacked.",
+        f"Other secrets: only {brief(record.secret)} was attacked.",
         "Other people than those who were named to this audit, and whether someone is in the data.",
         "An attacker who knows some people's secrets beforehand, or has other data about them.",
         "Whether a better attack exists: this is what one attack found.",

@@ -26,6 +26,7 @@ from countleak.audit.report.remedy import Remedy
 from countleak.audit.report.report import AtRisk, Report
 from countleak.audit.report.verdict import Outcome
 from countleak.errors import MissingExtra
+from countleak.foreign import brief, clean_lines
 from countleak.shares import percent
 
 PACKAGE = "countleak.audit.report"
@@ -99,8 +100,16 @@ def render(name: str, **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        finalize=_plain,
     )
-    environment.filters |= {"percent": percent, "span": span, "short": shortest, "minute": _minute}
+    environment.filters |= {
+        "percent": percent,
+        "span": span,
+        "short": shortest,
+        "minute": _minute,
+        "about": _about,
+        "brief": brief,
+    }
     environment.globals["beginning"] = BEGINNING
     return environment.get_template(name).render(context)
 
@@ -108,6 +117,19 @@ def render(name: str, **context: Any) -> str:
 def sentence(text: str) -> str:
     """Words as a sentence: begun with a capital, ended with a full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def _plain(value: Any) -> Any:
+    """What is written, without letters that nobody sees and that turn round what stands beside."""
+    return clean_lines(value) if type(value) is str else value
+
+
+def _about(words: str, secret: str) -> str:
+    """Words about a secret, which is kept apart: letters from right to left move none of theirs."""
+    from markupsafe import Markup, escape
+
+    name = escape(brief(secret))
+    return escape(clean_lines(words)).replace(name, Markup("<bdi>{}</bdi>").format(name))
 
 
 def _minute(time: str) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from countleak.audit.report.record import Record, Scored
+from countleak.foreign import brief
 from countleak.shares import percent
 
 # So much of the way from guessing to knowing is nearly everyone, or most.
@@ -143,7 +144,8 @@ def _measured(record: Record, score: Scored) -> str:
 
 def _rights(record: Record, score: Scored) -> str:
     within = "" if score.tolerance is None else f" to within {score.tolerance:.0%}"
-    return f"{score.right:,} of {score.claims:,} guesses about {record.secret} are right{within}"
+    about = brief(record.secret)
+    return f"{score.right:,} of {score.claims:,} guesses about {about} are right{within}"
 
 
 def _answers(record: Record) -> str:
