@@ -1,7 +1,7 @@
 """What the site shows beside its pages: every verb and every name in Python, from the code.
 
-MkDocs calls ``on_page_markdown`` for each page. A page that holds one of the ``MARKS`` gets what it
-stands for. ``SECURITY.md``, which code hosts look for in the root, is a page of the site too.
+MkDocs calls what begins with ``on_``. A page that holds one of the ``MARKS`` gets what it stands
+for. ``SECURITY.md``, which code hosts look for in the root, is a page of the site too.
 """
 
 import html
@@ -18,6 +18,8 @@ from countleak.cli import build
 ROOT = Path(__file__).parent.parent
 # In a table a plain one would begin the next cell.
 BAR = "&#124;"
+# The theme's search, which it opens as a dialog.
+SEARCH = 'data-md-component="search" role="dialog"'
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -25,6 +27,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8").replace("](docs/", "](")
     files.append(File.generated(config, "security.md", content=text))
     return files
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """The page as it is served: what the theme opens for a search says so to who cannot see it."""
+    return output.replace(SEARCH, f'{SEARCH} aria-label="Search"')
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -19,7 +19,7 @@ from countleak.cli.target_options import read_target
 from countleak.diffix.databases.postgres import connect
 from countleak.diffix.server.configuration import from_file
 from countleak.errors import CountleakError
-from countleak.foreign import clean, clean_lines, first_line, without
+from countleak.foreign import BRIEF, brief, clean, clean_lines, first_line, without
 
 QUESTIONS = SqlQuestions("loans", ("client_id",))
 # Whatever part of a password is shown, one of these two is likely to be in it.
@@ -124,3 +124,11 @@ def test_clean_text_is_one_line_that_no_terminal_obeys(text):
     assert all(part.isprintable() for part in re.split("[\n\t]", clean_lines(text)))
     assert clean(clean(text)) == clean(text)
     assert len(first_line(text)) <= 303
+
+
+@given(st.text(max_size=3 * BRIEF))
+def test_what_is_brief_is_one_short_line(text):
+    line = brief(text)
+    assert line.isprintable()
+    assert len(line) <= BRIEF + 1
+    assert line == text or len(text) > BRIEF or not text.isprintable()

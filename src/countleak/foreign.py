@@ -7,6 +7,8 @@ printed or put into an error, and ``without`` takes secrets out of it.
 from urllib.parse import quote, quote_plus
 
 LONGEST = 300
+# In a sentence, what others wrote takes no more room than the rest.
+BRIEF = 80
 HIDDEN = "***"
 
 
@@ -30,6 +32,12 @@ def first_line(text: str) -> str:
     lines = text[: 10 * LONGEST].strip().splitlines()
     line = clean(lines[0]) if lines else "no reason given"
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+
+
+def brief(text: str) -> str:
+    """The text as part of a sentence: clean, on one line, and short."""
+    line = clean(text[: BRIEF + 1])
+    return line if len(line) <= BRIEF else f"{line[:BRIEF]}…"
 
 
 def without(text: str, *secrets: str | None) -> str:

@@ -63,6 +63,8 @@ def test_an_epsilon_for_all_answers_is_noise_that_costs_it(run, mechanism):
     assert found["sigma"] == found["sigma_for_epsilon"]
     told = run(*words, "--epsilon", 3).out
     assert "Privacy: As differential privacy, all these answers together cost epsilon = 3 " in told
+    # Nothing else was needed for it.
+    assert "would have needed" not in told
     again = run(*words, "--sigma", found["sigma"], "--json").json
     assert again["accuracy"] == found["accuracy"]
 

@@ -42,6 +42,9 @@ def test_an_attack_runs_to_its_end_from_clicks_and_ends_as_the_library_ends_it(b
         assert all(kind in ("one", "zero") for kind in kinds)
         assert page.locator(".verdict p").all_text_contents() == str(expected).splitlines()
         right = f"{expected.score.right} of 30 right"
+        axes = page.locator(".curve text").all_text_contents()
+        assert axes[:2] == ["people right", "30"]
+        assert axes[3:] == ["0", "240 answers"]
         assert page.locator("#right").text_content() == right
         assert page.locator(".cross").count() == expected.score.wrong + 1
         page.click("text=Everyone, in a table")

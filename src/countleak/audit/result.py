@@ -16,6 +16,7 @@ from countleak.audit.people import People
 from countleak.audit.scores import Score
 from countleak.audit.targets import Target
 from countleak.errors import MissingExtra, NoResult
+from countleak.foreign import brief
 from countleak.shares import percent
 
 # A guess that should be right this much more often than it can have been is not to be trusted.
@@ -275,7 +276,7 @@ class AuditResult:
         suppressed = int(np.sum(~self.transcript.released))
         lines = [
             f"{len(self.transcript)} answers about {len(self.audited)} people, {suppressed} "
-            f"suppressed; secret: {self.secret}."
+            f"suppressed; secret: {brief(str(self.secret))}."
         ]
         if self.refused:
             lines.append(

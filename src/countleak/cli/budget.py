@@ -340,7 +340,8 @@ def _privacy(advice: Advice) -> str:
         f"As differential privacy, all these answers together cost epsilon = {advice.epsilon:.3g} "
         f"at delta = {limits.delta:g}: {strength} guarantee."
     )
-    if advice.sigma_for_epsilon is not None:
+    differs = f"{advice.epsilon:.3g}" != f"{limits.epsilon:.3g}"
+    if advice.sigma_for_epsilon is not None and differs:
         text += (
             f" For epsilon = {limits.epsilon:g} in total, each would have needed noise of SD "
             f"{advice.sigma_for_epsilon:.3g}."

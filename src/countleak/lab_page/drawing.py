@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, log, sqrt
+from math import ceil, floor, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from countleak.shares import percent
 CELL, STEPS = 10, 5
 LONGEST_ROW = 25
 # A line chart's width and height.
-CHART_WIDTH, CHART_HEIGHT = 300, 60
+CHART_WIDTH, CHART_HEIGHT = 300, 90
 # The map's own rectangle, between its axes.
 MAP_WIDTH, MAP_HEIGHT = 560, 360
 SHADES = 10
@@ -127,12 +127,16 @@ def rows(attack: KeptAttack, picture: Picture) -> list[PersonRow]:
 
 @dataclass(frozen=True)
 class Curve:
-    """How many guesses were right, by answers: a line, its end, and that of guessing."""
+    """How many guesses were right, by answers: a line, its end, and that of guessing.
+
+    The picture reaches from ``least`` people right to all.
+    """
 
     points: str
     x: float
     y: float
     guessing: float
+    least: int
 
 
 def curve(attack: KeptAttack, picture: Picture) -> Curve | None:
@@ -141,7 +145,7 @@ def curve(attack: KeptAttack, picture: Picture) -> Curve | None:
         return None
     people, questions = attack.settings.people, attack.settings.questions
     guessing = guessable(attack)
-    least = min(guessing, *(right for _, right in picture.curve)) - people / 20
+    least = max(0, floor(min(guessing, *(right for _, right in picture.curve)) - people / 20))
 
     def up(right: float) -> float:
         return round(CHART_HEIGHT * (people - right) / (people - least), 1)
@@ -151,7 +155,7 @@ def curve(attack: KeptAttack, picture: Picture) -> Curve | None:
         for answered, right in picture.curve
     ]
     x, y = points[-1]
-    return Curve(" ".join(f"{x},{y}" for x, y in points), x, y, up(guessing))
+    return Curve(" ".join(f"{x},{y}" for x, y in points), x, y, up(guessing), least)
 
 
 def guessable(attack: KeptAttack) -> int:

@@ -17,6 +17,15 @@ PLOTS = """[...document.querySelectorAll('svg.plot')].every(svg => {
 })"""
 
 
+# Ticks that run into one another, across one picture.
+RUN_TOGETHER = """[...document.querySelectorAll('svg.plot')].flatMap(svg => {
+  const texts = [...svg.querySelectorAll('text')].map(text => [text.getBoundingClientRect(), text]);
+  return texts.flatMap(([a, text], i) => texts.slice(i + 1).filter(([b]) =>
+    a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom
+  ).map(([, other]) => text.textContent + ' | ' + other.textContent));
+})"""
+
+
 @pytest.fixture(scope="module")
 def pages(request, tmp_path_factory):
     """Where the page of every audit is, and that of two compared."""
@@ -40,8 +49,23 @@ def test_it_fits_can_be_read_by_everyone_and_asks_for_nothing(browser, pages, na
     with browser.visit(pages[name], width=width, dark=dark, offline=True) as visit:
         assert visit.overflow == 0
         assert visit.page.evaluate(PLOTS), "a text of a picture hangs over its edge"
+        assert visit.page.evaluate(RUN_TOGETHER) == []
         assert visit.grave_violations() == []
         assert visit.requests == [pages[name]]
+
+
+def test_a_telephone_says_which_value_was_before_and_which_is_after(browser, pages):
+    label = "getComputedStyle(document.querySelector('td[data-is={}]'), '::before').content"
+    with browser.visit(pages["compared"], width=390, offline=True) as visit:
+        assert visit.page.evaluate(label.format("before")) == '"before: "'
+        assert visit.page.evaluate(label.format("after")) == '"after: "'
+
+
+@pytest.mark.parametrize("name", ["leaking", "valued", "compared"])
+def test_nothing_is_cut_off_at_four_times_the_size(browser, pages, name):
+    # A window 1280 pixels wide, zoomed to 400% (WCAG 2.2, 1.4.10).
+    with browser.visit(pages[name], width=320, offline=True) as visit:
+        assert visit.overflow == 0
 
 
 def test_the_large_one_opens_and_shows_its_verdict(browser, crowd):

@@ -1,13 +1,16 @@
 """The pictures of a report, as files and in a browser: nothing of them is cut off."""
 
+import re
+
 import numpy as np
 import pytest
 
 from countleak.audit.report.diagnosis import draw_calibration
 from countleak.audit.report.growth import Growth, Point
 from countleak.audit.report.leak import draw_leak
-from countleak.audit.report.pictures import growth_picture, people_picture
+from countleak.audit.report.pictures import growth_picture, people_picture, residuals_picture
 from countleak.audit.report.report import AtRisk, Class
+from countleak.audit.report.residuals import Bar, Residuals
 from countleak.audit.report.svg import doubling_ticks, round_ticks
 from countleak.audit.scores import Bin, Calibration, Score
 
@@ -43,6 +46,19 @@ def test_ticks_of_a_logarithmic_axis_are_few():
 def test_one_point_is_no_curve():
     one = Point(100, 1.0, (0.9, 1.0), 0.99, (0.9, 1.0))
     assert growth_picture(Growth((one,)), 0.5) is None
+
+
+def ticks(picture):
+    """The ticks across a picture, from left to right; those of the other axis end with %."""
+    return re.findall(r'class="tick"[^>]*>([^<%]+)<', str(picture))[::-1]
+
+
+def test_ticks_that_would_run_together_are_left_out():
+    near = tuple(Point(m, 0.9, None, None, None) for m in (1000, 3000, 5500, 6000))
+    assert ticks(growth_picture(Growth(near), None)) == ["1,000", "3,000", "6,000"]
+    bars = tuple(Bar(200.0 * k, 0.02, None) for k in range(-22, 18))
+    long = ticks(residuals_picture(Residuals(40, 0, 1, None, 200.0, bars, 0), "its units"))
+    assert long == ["\N{MINUS SIGN}4,000", "\N{MINUS SIGN}2,000", "0", "2,000"]
 
 
 @pytest.mark.parametrize("total", [1, 40, 399, 400, 401, 5000, 99_999])

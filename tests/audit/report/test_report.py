@@ -65,6 +65,8 @@ def test_without_the_truth_it_is_a_confidence(unknown):
     report = read_report(unknown.folder)
     assert report.verdict.outcome is Outcome.CONFIDENCE
     assert "a confidence, not a success rate" in report.verdict.caution
+    assert report.verdict.headline == "The attack expects 88.8% of its guesses to be right"
+    assert report.article_29.inference.startswith("not measured")
     assert report.audit.score is None
     assert report.not_tested[0].startswith("Whether the guesses are right")
 

@@ -7,6 +7,7 @@ import pytest
 from countleak.audit.report.remedy import Remedy
 from countleak.audit.report.report import read_report
 from countleak.audit.report.to_html import BEGINNING, to_html
+from countleak.audit.report.verdict import verdict_of
 from countleak.audit.report.writing import PAGE, write_files
 from tests.audit.report.conftest import HOSTILE
 
@@ -43,6 +44,34 @@ def test_it_says_what_a_data_protection_officer_wants_to_know(leaking):
         assert text in page, text
 
 
+def test_what_is_read_first_takes_no_statistics(leaking):
+    page = to_html(read_report(leaking.folder))
+    first = re.sub(r"<[^>]*>", " ", page[page.index("<main>") : page.index('id="soon"')])
+    for text in (
+        "95% interval", "0% is guessing, 100% knowing everyone", "19 times of 20",
+        "knowing everyone&#39;s id, and so whom each question is about",
+    ):  # fmt: skip
+        assert text in first, text
+    for jargon in (
+        "SD",
+        "standard deviation",
+        "sigma",
+        "lower bound",
+        "model",
+        "None",
+        "posterior",
+    ):
+        assert jargon not in first, jargon
+
+
+def test_a_list_that_would_say_nothing_is_one_sentence(numbers):
+    hidden, shown = (to_html(read_report(numbers.folder, show_ids=show)) for show in (False, True))
+    assert "Something is claimed about 20 people" in hidden
+    assert "The surest claims" not in hidden
+    assert "The surest claims" in shown
+    assert "does to a sum" in hidden
+
+
 def test_what_is_enough_already_is_not_sold_as_a_remedy(hopeless):
     report = read_report(hopeless.folder)
     enough = Remedy(0.1, "normal noise of SD 60", noise_sd_now=60.0, noise_sd=20.0, answers=4000)
@@ -59,6 +88,21 @@ def test_what_others_wrote_shows_as_text(valued):
         assert "<script" not in page
         assert "&lt;script&gt;" in page
     assert HOSTILE in {p.value for p in read_report(valued.folder, show_ids=True).people.listed}
+
+
+def test_what_others_wrote_neither_floods_nor_turns_round_the_verdict(leaking):
+    secret = "name = '\N{RIGHT-TO-LEFT OVERRIDE}\N{HEBREW LETTER ALEF}\nPassed\x1b[31m" + "x" * 5000
+    folder = leaking.folder
+    report = read_report(folder)
+    audit = replace(leaking.record, secret=secret, system=secret)
+    verdict = verdict_of(audit, 0, False)
+    assert len(verdict.sentence) < 300
+    page = to_html(replace(report, audit=audit, verdict=verdict))
+    for letter in ("\N{RIGHT-TO-LEFT OVERRIDE}", "\x1b"):
+        assert letter not in page
+    first = page[page.index("<main>") : page.index('id="soon"')]
+    assert "<bdi>name = &#39;\\u202e\N{HEBREW LETTER ALEF}\\nPassed" in first
+    assert "x" * 100 not in first
 
 
 def test_nothing_is_drawn_where_there_is_nothing(leaking):

@@ -71,6 +71,22 @@ def test_a_newcomers_sweep_draws_a_map(sweep, tmp_path):
         assert (tmp_path / "runs" / "figures" / f"sweep.{suffix}").stat().st_size
     shown = sweep(*SMALL, "--sigma", "1,2,4")
     assert "Picture: runs/figures/sweep.svg" in shown.out
+    drawn = (tmp_path / "runs" / "figures" / "sweep.svg").read_text()
+    assert "noise (SD, in people)" in drawn
+    assert "sweep: 10 people, digits, diffix, dmt" in drawn
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "title"),
+    [
+        ("uniform", "noise (within ±, in people)"),
+        ("round", "rounded to multiples of"),
+        ("gaussian,round", "size of the noise, as each mechanism takes it"),
+    ],
+)
+def test_an_axis_says_what_sigma_is(sweep, tmp_path, mechanism, title):
+    sweep(*SMALL[:2], "--queries", 40, "--sigma", "2,3", "--mechanism", mechanism, "--trials", 1)
+    assert title in (tmp_path / "runs" / "figures" / "sweep.svg").read_text()
 
 
 def test_a_file_with_flags_over_it_and_curves_for_words(sweep, tmp_path):

@@ -49,7 +49,6 @@ def growth_picture(growth: Growth, baseline: float | None) -> Markup | None:
         plot.area(band, "band")
     if baseline is not None:
         plot.line([(first, baseline), (last, baseline)], "quiet")
-        plot.note(last, baseline, "guessing without any answer")
     expected = [(p.answers, p.expected) for p in points if p.expected is not None]
     right = [(p.answers, p.right) for p in points if p.right is not None]
     if expected:
@@ -99,12 +98,15 @@ def residuals_picture(residuals: Residuals, unit: str) -> Markup | None:
         return None
     low, high = bars[0].centre - width / 2, bars[-1].centre + width / 2
     top = 1.08 * max([b.share for b in bars] + [b.law or 0.0 for b in bars])
+    # Long numbers take more room.
+    longest = max(len(f"{end:,.0f}") for end in (low, high))
+    most = min(8, WIDTH // (10 * longest))
     plot = Plot(
         Axis(
-            f"answer less the count that the guess implies, in {unit}",
+            f"answer less what the guess implies, in {unit}",
             low,
             high,
-            [(t, f"{t:,.6g}".replace("-", "\N{MINUS SIGN}")) for t in round_ticks(low, high, 8)],
+            [(t, f"{t:,.6g}".replace("-", "\N{MINUS SIGN}")) for t in round_ticks(low, high, most)],
         ),
         Axis(
             "share of the answers",

@@ -19,6 +19,7 @@ from countleak.audit.report.record import FILE, Record, read_record
 from countleak.audit.report.verdict import Outcome, Verdict, verdict_of
 from countleak.errors import InputError
 from countleak.files import Name
+from countleak.foreign import brief
 
 VERSION = 1
 FILES = (FILE, "queries.jsonl", "answers.jsonl", "guess.jsonl")
@@ -26,8 +27,12 @@ FILES = (FILE, "queries.jsonl", "answers.jsonl", "guess.jsonl")
 MOST_LISTED, MOST_HIDDEN = 100, 10
 # How sure claims are, in classes from the surest on; the last is what is left.
 CLASSES = (
-    ("certain", 0.99), ("almost certain", 0.95), ("likely", 0.8), ("leaning", 0.6), ("open", 0.0),
-)  # fmt: skip
+    ("almost certain", 0.99),
+    ("very likely", 0.95),
+    ("likely", 0.8),
+    ("leaning", 0.6),
+    ("open", 0.0),
+)
 # From here on a claim about one person singles them out.
 SINGLED_OUT = 0.95
 
@@ -185,7 +190,7 @@ def not_tested(record: Record) -> tuple[str, ...]:
     others = sorted(set(FAMILIES) - {record.asked.family, "signs"})
     open_points = [
         f"Other questions: only {record.asked.family} were asked, not {', '.join(others)}.",
-        f"Other secrets: only {record.secret} was attacked.",
+        f"Other secrets: only {brief(record.secret)} was attacked.",
         "Other people than those who were named to this audit, and whether someone is in the data.",
         "An attacker who knows some people's secrets beforehand, or has other data about them.",
         "Whether a better attack exists: this is what one attack found.",
@@ -217,6 +222,6 @@ def _article_29(record: Record, people: AtRisk, verdict: Verdict) -> Article29:
     )
     inference = {
         Outcome.LEAKS: "shown: the secret is deduced with significant probability from the answers",
-        Outcome.CONFIDENCE: "likely, by the attack's own probabilities; not measured",
+        Outcome.CONFIDENCE: "not measured, for the truth is not known; see what the attack expects",
     }.get(verdict.outcome, "not shown by this attack, and not ruled out")
     return Article29(singled, "not assessed", inference)

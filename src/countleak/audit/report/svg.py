@@ -14,6 +14,8 @@ from markupsafe import Markup
 
 WIDTH = 360
 LEFT, RIGHT, TOP, BOTTOM = 44, 10, 28, 40
+# The width of a character of a tick, at most.
+DIGIT = 7
 Scale = Callable[[float], float]
 
 
@@ -80,13 +82,6 @@ class Plot:
             f'width="{right - left - gap:.1f}" height="{max(bottom - top, 0):.1f}"/>'
         )
 
-    def note(self, x: float, y: float, text: str) -> None:
-        """Words that end at a point, just above it."""
-        self._parts.append(
-            f'<text class="note" x="{self.across(x):.1f}" y="{self.up(y) - 5:.1f}" '
-            f'text-anchor="end">{escape(text)}</text>'
-        )
-
     def drawn(self, name: str, title: str, description: str) -> Markup:
         """The picture; who cannot see it hears its title and description.
 
@@ -109,15 +104,20 @@ class Plot:
                 f'<text class="tick" x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">'
                 f"{escape(text)}</text>"
             )
-        for value, text in self.x.ticks:
-            x = self.across(value)
+        free = float(WIDTH)
+        # From the right, for the end of the axis is named whatever else is.
+        for value, text in reversed(self.x.ticks):
+            x, width = self.across(value), DIGIT * len(text)
             # What would hang over the edge is aligned with it.
-            anchor = "end" if x > right - 12 else "middle"
-            parts.append(
-                f'<path class="axis" d="M{x:.1f} {bottom}v4"/>'
-                f'<text class="tick" x="{x:.1f}" y="{bottom + 15}" text-anchor="{anchor}">'
-                f"{escape(text)}</text>"
-            )
+            anchor, end = ("end", x) if x > right - 12 else ("middle", x + width / 2)
+            parts.append(f'<path class="axis" d="M{x:.1f} {bottom}v4"/>')
+            # What would run into its neighbour is left out.
+            if end <= free:
+                free = end - width - DIGIT
+                parts.append(
+                    f'<text class="tick" x="{x:.1f}" y="{bottom + 15}" text-anchor="{anchor}">'
+                    f"{escape(text)}</text>"
+                )
         parts.append(f'<text class="title" x="0" y="11">{escape(self.y.title)}</text>')
         middle = (LEFT + right) / 2
         parts.append(

@@ -1,7 +1,6 @@
 """The report as one page of HTML that needs nothing else: no script, no font, no network."""
 
 import json
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -13,11 +12,21 @@ from countleak.audit.report.pictures import (
     people_picture,
     residuals_picture,
 )
+from countleak.audit.report.plain_words import (
+    Row,
+    facts,
+    granted,
+    meaning,
+    of_typical,
+    shortest,
+    span,
+)
 from countleak.audit.report.record import Record, Scored
 from countleak.audit.report.remedy import Remedy
-from countleak.audit.report.report import Report
+from countleak.audit.report.report import AtRisk, Report
 from countleak.audit.report.verdict import Outcome
 from countleak.errors import MissingExtra
+from countleak.foreign import brief, clean_lines
 from countleak.shares import percent
 
 PACKAGE = "countleak.audit.report"
@@ -35,15 +44,6 @@ FAMILIES = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line of a table: what it is, its value, and what that means."""
-
-    name: str
-    value: str
-    meaning: str
-
-
 def to_html(report: Report) -> str:
     """The page."""
     audit = report.audit
@@ -53,8 +53,10 @@ def to_html(report: Report) -> str:
         report=report,
         audit=audit,
         leaks=report.verdict.outcome is Outcome.LEAKS,
-        facts=_facts(report),
-        meaning=_meaning(report),
+        facts=facts(report),
+        meaning=meaning(report),
+        granted=granted(audit),
+        bare=_bare(report.people),
         growth=growth_picture(audit.growth, audit.score.baseline if audit.score else None),
         people=people_picture(report.people),
         calibration=audit.calibration and calibration_picture(audit.calibration),
@@ -98,20 +100,18 @@ def render(name: str, **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        finalize=_plain,
     )
-    environment.filters |= {"percent": percent, "span": span, "short": shortest}
+    environment.filters |= {
+        "percent": percent,
+        "span": span,
+        "short": shortest,
+        "minute": _minute,
+        "about": _about,
+        "brief": brief,
+    }
     environment.globals["beginning"] = BEGINNING
     return environment.get_template(name).render(context)
-
-
-def span(interval: tuple[float, float]) -> str:
-    """An interval of shares."""
-    return f"{percent(interval[0])} to {percent(interval[1])}"
-
-
-def shortest(value: float) -> str:
-    """A size to three digits, without an exponent."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def sentence(text: str) -> str:
@@ -119,111 +119,32 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
+def _plain(value: Any) -> Any:
+    """What is written, without letters that nobody sees and that turn round what stands beside."""
+    return clean_lines(value) if type(value) is str else value
+
+
+def _about(words: str, secret: str) -> str:
+    """Words about a secret, which is kept apart: letters from right to left move none of theirs."""
+    from markupsafe import Markup, escape
+
+    name = escape(brief(secret))
+    return escape(clean_lines(words)).replace(name, Markup("<bdi>{}</bdi>").format(name))
+
+
+def _minute(time: str) -> str:
+    """The day and minute of a time as ISO writes it."""
+    return time[:16].replace("T", " ")
+
+
 def _shortened(sql: str) -> str:
     return sql if len(sql) <= LONGEST_SAMPLE else f"{sql[:LONGEST_SAMPLE]} …"
 
 
-def _facts(report: Report) -> list[Row]:
-    """The figures under the verdict."""
-    audit, score = report.audit, report.audit.score
-    usual = "the mean" if audit.kind == "number" else "the commonest value"
-    rows = []
-    if score is not None and score.accuracy is not None and score.interval is not None:
-        rows += [
-            Row("guesses right", percent(score.accuracy), span(score.interval)),
-            Row("guessing without answers", percent(score.baseline), f"{usual} for everyone"),
-        ]
-        if score.advantage is not None and score.advantage_interval is not None:
-            between = span(score.advantage_interval)
-            rows.append(Row("advantage over guessing", percent(score.advantage), between))
-    elif audit.expected is not None:
-        expected = audit.expected
-        rows.append(Row("expected right", percent(expected.share), span(expected.interval)))
-    forced = report.people.proven or report.people.implied
-    if forced and score is None:
-        how = "proven" if report.people.proven else "implied"
-        rows.append(Row(f"people {how}", f"{forced:,}", f"of {audit.people:,}"))
-    suppressed = f"{audit.asked.suppressed:,} suppressed" if audit.asked.suppressed else "all given"
-    rows.append(Row("answers", f"{audit.asked.answers:,}", suppressed))
-    return rows
-
-
-def _meaning(report: Report) -> list[Row]:
-    """What was done, what that means and what to do, in plain words."""
-    audit = report.audit
-    how = "was simulated on this machine" if audit.simulated else "was asked"
-    what = "sums" if audit.kind == "number" else "counts"
-    done = (
-        f"A system that answers {what} {how}: {audit.asked.answers:,} {what} about "
-        f"{audit.people:,} people, none of which names anyone's secret. From these answers alone a "
-        "program tried to work out each person's secret."
-    )
-    return [
-        Row("What was done", "", done),
-        Row("What it means", "", _consequence(report)),
-        Row("What to do", "", _advice(report)),
-    ]
-
-
-def _consequence(report: Report) -> str:
-    score, audit = report.audit.score, report.audit
-    match report.verdict.outcome:
-        case Outcome.LEAKS if score is not None and score.advantage is not None:
-            rest = (
-                "The answers tell the rest."
-                if score.advantage == 1
-                else f"The answers close {percent(score.advantage)} of the gap between that and "
-                "knowing everything."
-            )
-            return (
-                f"Without any answer, the best guess is right for {percent(score.baseline)} of the "
-                f"people. {rest} Whoever may ask this system can do the same."
-            )
-        case Outcome.LEAKS:
-            return "Whoever may ask this system can do the same, and prove it."
-        case Outcome.CONFIDENCE:
-            return (
-                "The attack says how sure it is, but nobody has checked it against the truth. "
-                "Treat the people it is sure about as known until that is done."
-            )
-        case Outcome.NOT_SHOWN:
-            below = score is not None and (score.advantage_interval or (0.0, 0.0))[1] < 0
-            did = (
-                "did worse than naming the commonest value of everyone"
-                if below
-                else "did not beat guessing by more than chance"
-            )
-            return (
-                f"About {audit.secret} this attack, with these questions, {did}. That is no proof "
-                "of anonymity."
-            )
-    return "The audit has not passed, and has not failed. It cannot be used as evidence."
-
-
-def _advice(report: Report) -> str:
-    remedy, outcome = report.audit.remedy, report.verdict.outcome
-    if outcome in (Outcome.NOTHING, Outcome.MISFIT):
-        return "Audit again: with other questions, or with what is known of the system stated."
-    if outcome is Outcome.NOT_SHOWN:
-        return "Audit again before every change: more answers, less noise, another table."
-    ways = []
-    if remedy.noise_sd is not None and not remedy.noise_suffices:
-        sd = shortest(remedy.noise_sd)
-        ways.append(f"noise with a standard deviation of {sd} on each answer")
-    if remedy.answers and remedy.answers < report.audit.asked.answers:
-        ways.append(f"no more than {remedy.answers:,} answers in all")
-    if not ways and report.audit.judged.failed is False:
-        return (
-            "That is within what you allow, as far as this attack goes. Audit again before every "
-            "change."
-        )
-    if not ways:
-        return "Answer fewer questions, or with more noise, and audit again."
-    either = "either" if len(ways) > 1 else "this"
-    return (
-        f"Against this attack {either} would keep the advantage over guessing at "
-        f"{remedy.allowed:.0%}: {' or '.join(ways)}. The section on remedies says what it costs."
-    )
+def _bare(people: AtRisk) -> int:
+    """How many claims there are where a list of them would say nothing: no id, no probability."""
+    says = any(p.confidence is not None or p.standing != "claimed" for p in people.listed)
+    return 0 if people.shown or says else len(people.listed) + people.more
 
 
 def _scores(audit: Record) -> list[Row]:
@@ -323,7 +244,7 @@ def _remedies(remedy: Remedy, answers: int) -> list[Row]:
                 "Coarser counts",
                 f"multiples of {remedy.base:,}",
                 f"In place of noise. A count is off by up to {remedy.base / 2:,.0f}"
-                f"{_of_typical(remedy.base / 2, remedy)}.",
+                f"{of_typical(remedy.base / 2, remedy)}.",
             )
         )
     elif remedy.rounding_helps is False:
@@ -346,12 +267,5 @@ def _noise_row(name: str, sd: float, note: str, remedy: Remedy) -> Row:
         name,
         f"SD {shortest(sd)}",
         f"On each answer; {note}. A count would be off by up to {shortest(off)}, 19 times of 20"
-        f"{_of_typical(off, remedy)}.",
+        f"{of_typical(off, remedy)}.",
     )
-
-
-def _of_typical(off: float, remedy: Remedy) -> str:
-    typical = remedy.typical_count
-    if not typical:
-        return ""
-    return f"; a count here is about {shortest(typical)}, so that is {off / typical:.0%} of it"

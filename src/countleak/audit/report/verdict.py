@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from countleak.audit.report.record import Record, Scored
+from countleak.foreign import brief
 from countleak.shares import percent
 
 # So much of the way from guessing to knowing is nearly everyone, or most.
@@ -77,7 +78,8 @@ def verdict_of(record: Record, forced: int, is_proven: bool) -> Verdict:
 
 
 _leak_caution = (
-    "It is a lower bound: a better attack, more questions or more knowledge may give away more."
+    "This is what one attack found. A better attack, more questions or more knowledge may find "
+    "more."
 )
 
 
@@ -110,11 +112,12 @@ def _without_truth(record: Record, forced: int, is_proven: bool) -> Verdict:
     low, high = (percent(end) for end in expected.interval)
     return Verdict(
         Outcome.CONFIDENCE,
-        f"If its model is right, {percent(expected.share)} of the guesses are",
-        f"After {_answers(record)}, by the attack's own probabilities {percent(expected.share)} "
-        f"({low} to {high}) of its guesses about {record.people:,} people should be right.",
-        "The truth is not known here: this is a confidence, not a success rate. Name the truth to "
-        "measure one.",
+        f"The attack expects {percent(expected.share)} of its guesses to be right",
+        f"After {_answers(record)}, {percent(expected.share)} of its guesses about "
+        f"{record.people:,} people should be right by its own reckoning (95% interval {low} to "
+        f"{high}).",
+        "Nobody has checked: the truth is not known here, so this is a confidence, not a success "
+        "rate. Name the truth to measure one.",
     )
 
 
@@ -141,7 +144,8 @@ def _measured(record: Record, score: Scored) -> str:
 
 def _rights(record: Record, score: Scored) -> str:
     within = "" if score.tolerance is None else f" to within {score.tolerance:.0%}"
-    return f"{score.right:,} of {score.claims:,} guesses about {record.secret} are right{within}"
+    about = brief(record.secret)
+    return f"{score.right:,} of {score.claims:,} guesses about {about} are right{within}"
 
 
 def _answers(record: Record) -> str:

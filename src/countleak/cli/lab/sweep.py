@@ -103,15 +103,22 @@ def _values(name: str, text: str) -> list[Any]:
 
 def _draw(planned: Sweep, records: list[dict[str, Any]], folder: Path) -> Path | None:
     """A heat map of noise against queries where both vary, else a curve along the first axis."""
-    stem = folder / planned.name
-    numeric = [axis for axis in planned.axes if axis in ("n", "queries", "sigma", "multiplier")]
-    if len(planned.axes) == len(numeric) == 2:
-        across, up = sorted(numeric, key=["queries", "n", "sigma", "multiplier"].index)
-        draw_map(records, across, up, f"{planned.name}: secrets right, mean of trials", stem)
-    elif numeric and len(planned.axes) <= 2:
-        series = next((axis for axis in planned.axes if axis != numeric[0]), None)
-        rows = records if series else [{**record, "sweep": planned.name} for record in records]
-        draw_curves(rows, [], numeric[0], series or "sweep", (), planned.name, stem)
+    stem, title = folder / planned.name, f"{planned.name}: {planned.fixed}"
+    # Sigma is drawn under the name of what it is.
+    axes = [planned.size if axis == "sigma" else axis for axis in planned.axes]
+    rows = [
+        {planned.size if key == "sigma" else key: value for key, value in record.items()}
+        for record in records
+    ]
+    order = ["queries", "n", planned.size, "multiplier"]
+    numeric = [axis for axis in axes if axis in order]
+    if len(axes) == len(numeric) == 2:
+        across, up = sorted(numeric, key=order.index)
+        draw_map(rows, across, up, title, stem)
+    elif numeric and len(axes) <= 2:
+        series = next((axis for axis in axes if axis != numeric[0]), None)
+        named = rows if series else [{**row, "sweep": planned.name} for row in rows]
+        draw_curves(named, [], numeric[0], series or "sweep", (), title, stem)
     else:
         return None
     return folder / f"{planned.name}.svg"

@@ -17,6 +17,16 @@ FIELDS: dict[str, type] = {
 }
 
 
+# What a trial's sigma is to a mechanism; of classes of one's own nobody knows.
+SIZES = {
+    "diffix": "sigma",
+    "gaussian": "sigma",
+    "laplace": "sigma",
+    "uniform": "bound",
+    "round": "base",
+}
+
+
 @dataclass(frozen=True)
 class Sweep:
     """A name, the fields of a trial with one value or several each, and trials per cell."""
@@ -38,6 +48,29 @@ class Sweep:
         if self.repeats < 1:
             raise InputError(f"trials is {self.repeats}; run at least 1 per cell")
         return grid(**self.values, number=range(self.repeats))
+
+    @property
+    def size(self) -> str:
+        """What sigma is to the mechanisms of this sweep, in a word of `SIZES`, or size."""
+        named = self.values.get("mechanism", Trial.mechanism)
+        words = {
+            SIZES.get(name, "size") for name in (named if isinstance(named, list) else [named])
+        }
+        return words.pop() if len(words) == 1 else "size"
+
+    @property
+    def fixed(self) -> str:
+        """What all trials have in common, for a title."""
+        first = self.trials()[0]
+        parts = {
+            "n": f"{first.n} people",
+            "queries": f"{first.queries} questions",
+            "family": first.family,
+            "mechanism": first.mechanism,
+            "sigma": f"{self.size} {first.sigma:g}",
+            "decoder": first.decoder,
+        }
+        return ", ".join(words for field, words in parts.items() if field not in self.axes)
 
     @property
     def axes(self) -> list[str]:
