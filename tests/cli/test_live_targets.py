@@ -21,6 +21,9 @@ ROWS = {int(row["client_id"]): row for row in csv.DictReader(LINES)}
 def count(condition, members):
     return sum(ROWS[member]["status"] == "C" for member in members)
 
+def always_17(condition):
+    return 17
+
 value = 5
 """
 
@@ -82,6 +85,12 @@ def test_a_program_is_audited_and_named_in_the_journal(audited, tmp_path):
     done = audited(program, "--json")
     assert "(evens" in done.json["system"]
     assert "(evens" in (tmp_path / "audit" / "answers.jsonl").read_text().splitlines()[0]
+
+
+def test_one_answer_to_all_questions_is_no_all_clear(audited):
+    done = audited("engine:always_17", "--fail-above", 0.9, "--no-report")
+    assert done.code == 2
+    assert "every answer is the same, so this audit shows nothing" in done.err
 
 
 ERRORS = {

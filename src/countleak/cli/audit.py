@@ -4,12 +4,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from countleak.attack.decoders import TIME_LIMIT, Decoder
 from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Secret
+from countleak.attack.transcript import Transcript
 from countleak.audit.control import Control, control
 from countleak.audit.families import statements
 from countleak.audit.people import People
@@ -44,6 +46,8 @@ from countleak.foreign import clean
 from countleak.shares import percent
 
 FAILED = 1
+# So many answers are alike by no chance.
+MANY = 10
 BY_SECRET: Needs = {
     **RULES_BY_SECRET,
     "--time-limit": {"the secret": ("a bit",)},
@@ -276,6 +280,11 @@ def _nothing_shown(result: AuditResult, target: TargetWord) -> str | None:
             "every answer is 0, so this audit shows nothing; check that the table holds these "
             "people"
         )
+    if target.is_live and not result.guess.forced.any() and _are_alike(transcript):
+        return (
+            "every answer is the same, so this audit shows nothing; check that the system counts "
+            "whom a question is about"
+        )
     if not result.guess.claimed.any():
         status = result.guess.basis.record().get("status", "no claim")
         return (
@@ -283,6 +292,12 @@ def _nothing_shown(result: AuditResult, target: TargetWord) -> str | None:
             or f"the attack came to no conclusion ({status}), so this audit shows nothing"
         )
     return None
+
+
+def _are_alike(transcript: Transcript) -> bool:
+    """Whether questions about more people and about fewer all got the same answer."""
+    values, sizes = transcript.values[transcript.released], transcript.A.sum(axis=1, dtype=np.int64)
+    return values.size >= MANY and bool(np.ptp(values) == 0 < np.ptp(sizes))
 
 
 def _record(
