@@ -125,7 +125,7 @@ def _tables(target: LiveTarget) -> dict[str, tuple[str, ...]]:
 
 def _there_is(tables: Mapping[str, Sequence[str]], table: str | None = None) -> str:
     """The tables that there are and their columns, or those of the one that is named."""
-    shown = [table] if table in tables else [*tables]
+    shown = [table] if table is not None and table in tables else [*tables]
     texts = [f"{name} ({', '.join(tables[name])})" for name in shown[:MOST_SHOWN]]
     more = ", ..." if len(shown) > MOST_SHOWN else ""
     return f"there is {clean(', '.join(texts)) or 'none'}{more}"
