@@ -124,3 +124,18 @@ def test_clean_text_is_one_line_that_no_terminal_obeys(text):
     assert all(part.isprintable() for part in re.split("[\n\t]", clean_lines(text)))
     assert clean(clean(text)) == clean(text)
     assert len(first_line(text)) <= 303
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "no route to postgresql://me:Zq7-x@db/bank",
+        "could not connect: host=db password=Zq7-x dbname=bank",
+        "engine.py: error: unrecognized arguments: --token=Zq7-x --fast",
+        "mysql+pymysql://:Zq7-x@db/bank, PWD=Zq7-x; timeout",
+    ],
+)
+def test_what_looks_like_a_password_is_hidden_whoever_says_it(words):
+    assert BEGIN not in first_line(words)
+    assert first_line(words).replace("***", "Zq7-x") == words
+    assert first_line("Access denied (using password: YES)").endswith("(using password: YES)")

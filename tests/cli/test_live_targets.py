@@ -24,7 +24,15 @@ def count(condition, members):
 def always_17(condition):
     return 17
 
+def talks(condition, members):
+    print("counting")
+    return count(condition, members)
+
+def quits(condition):
+    raise SystemExit(0)
+
 value = 5
+print("loaded")
 """
 
 
@@ -48,7 +56,7 @@ def audited(run, tmp_path, bank, monkeypatch):
     yield lambda target, *words: run(
         "audit", target, "--people", "people.csv", *SECRET, "--family", "subsets", "-m", 60, *words
     )
-    for name in ("engine", "broken"):
+    for name in ("engine", "broken", "script"):
         sys.modules.pop(name, None)
 
 
@@ -87,6 +95,19 @@ def test_a_program_is_audited_and_named_in_the_journal(audited, tmp_path):
     assert "(evens" in (tmp_path / "audit" / "answers.jsonl").read_text().splitlines()[0]
 
 
+def test_what_a_function_prints_is_not_in_the_result_and_it_cannot_end_the_audit(audited, tmp_path):
+    said = audited("engine:talks", "--json", "--no-report")
+    assert said.json["accuracy"] == 1.0
+    assert "counting" in said.err
+    quits = audited("engine:quits", "--fail-above", 0.9, "--folder", "quits")
+    assert quits.code == 2
+    assert "engine:quits failed with SystemExit: 0; the answers so far are kept" in quits.err
+    (tmp_path / "script.py").write_text("raise SystemExit(0)")
+    script = audited("script:main", "--fail-above", 0.9)
+    assert script.code == 2
+    assert "script.py cannot be imported (SystemExit: 0)" in script.err
+
+
 def test_one_answer_to_all_questions_is_no_all_clear(audited):
     done = audited("engine:always_17", "--fail-above", 0.9, "--no-report")
     assert done.code == 2
@@ -103,6 +124,8 @@ ERRORS = {
     ("engine:value",): "engine.py has no function of that name",
     ("absent:count",): "there is no module 'absent' in this folder",
     ("broken:count",): "broken.py needs the module 'absent_module'",
+    ("duckdb:///clinic.db", *LOANS): "is a SQLite database; write sqlite:///clinic.db",
+    ("mysql+pymysql://me:hush@127.0.0.1:1/x?nosuch=hush", *LOANS): "unexpected keyword",
     ("cmd:",): "name the program that answers",
     ("cmd:/no/such/program",): "cannot be started",
     ("mysql+pymysql://me:hush@db.example/x", *LOANS): "say who allows it with --authorised-by",

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import duckdb
 
 READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+# How a file of SQLite begins, for which DuckDB would fetch an extension.
+SQLITE = b"SQLite format 3"
 CLOSED = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -46,6 +48,10 @@ class DuckTarget:
         self.path = Path(path)
         if not self.path.is_file():
             raise InputError(f"{clean(str(path))}: no such file; check the name")
+        with self.path.open("rb") as file:
+            if file.read(len(SQLITE)) == SQLITE:
+                name = clean(str(path))
+                raise InputError(f"{name} is a SQLite database; write sqlite:///{name}")
         self.questions = replace(questions, dialect="duckdb")
         self.limits = limits or RequestLimits()
         self._opened: duckdb.DuckDBPyConnection | None = None
