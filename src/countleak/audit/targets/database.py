@@ -183,8 +183,8 @@ class DatabaseTarget:
         except NoSuchModuleError:
             raise InputError(
                 f"there is no database called {clean(self._url.drivername)!r}; write what "
-                "SQLAlchemy calls it, like sqlite:///file.db or mysql+pymysql://user@host/database, "
-                "or install the package that teaches it the name"
+                "SQLAlchemy calls it, like sqlite:///file.db or mysql+pymysql://user@host/database; "
+                "some take a package of their own"
             ) from None
         except ModuleNotFoundError as error:
             driver = error.name or self._url.get_driver_name()
