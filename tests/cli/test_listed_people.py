@@ -40,6 +40,8 @@ def clinic(tmp_path):
         ("audit", CLINIC, "name --id and --secret; there is Patients (Select, diagnosis, age,"),
         ("audit", (*CLINIC, *ID), "name --secret; there is Patients"),
         ("probe", CLINIC, "name --id; there is Patients"),
+        ("probe", (*CLINIC, *ID, "--dry-run"), "--dry-run sends nothing, so it reads no ids"),
+        ("audit", (*CLINIC, *ID, *HIV, "--dry-run"), "--dry-run sends nothing, so it reads no ids"),
         ("audit", (*CLINIC, *ID, *HIV, "--known", "agee"), "there is no column 'agee'; there is"),
         ("audit", (*CLINIC, "--id", "pid", *HIV), "there is no column 'pid'; there is Patients ("),
         ("audit", (*CLINIC, *ID, "--secret", "diagnosis"), "name them like diagnosis IN"),

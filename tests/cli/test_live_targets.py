@@ -41,6 +41,7 @@ def audited(run, tmp_path, bank, monkeypatch):
     """Runs an audit in a folder with the same people as files of all kinds."""
     people = bank.between(2000, 2300)
     people.write_csv(tmp_path / "people.csv")
+    (tmp_path / "LOUD.CSV").write_text((tmp_path / "people.csv").read_text().replace(",", ";"))
     (tmp_path / "engine.py").write_text(ENGINE)
     (tmp_path / "broken.py").write_text("import absent_module")
     with duckdb.connect(tmp_path / "bank.duckdb") as connection:
@@ -71,6 +72,7 @@ LOANS = ("--table", "loans")
         ("duckdb:///bank.duckdb", LOANS),
         ("duckdb:///people.csv", ()),
         ("duckdb:///people.parquet", ()),
+        ("duckdb:///LOUD.CSV", ()),
         ("engine:count", ()),
         (
             "sqlite:///clinic.db",
@@ -85,11 +87,13 @@ def test_every_kind_of_system_is_audited(audited, target, words):
     assert done.json["system"].startswith(target)
 
 
-def test_a_program_is_audited_and_named_in_the_journal(audited, tmp_path):
+def test_a_program_is_audited_and_named_in_the_journal(audited, run, tmp_path):
     program = f"cmd:{sys.executable} {PROGRAM} good"
     shown = audited(program, "--dry-run")
     assert "Nothing was sent" in shown.err
     assert "evens" not in shown.err
+    probed = run("probe", "cmd:/no/such/program", "--people", "people.csv", "--dry-run")
+    assert probed.code == 0
     done = audited(program, "--json")
     assert "(evens" in done.json["system"]
     assert "(evens" in (tmp_path / "audit" / "answers.jsonl").read_text().splitlines()[0]

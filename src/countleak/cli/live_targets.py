@@ -149,7 +149,7 @@ def _check_names(target: LiveTarget, table: str, columns: Sequence[str]) -> None
 def _own_table(word: "TargetWord", people: People | None) -> str | None:
     """The table that is asked about where none is named: a file's own, or that of the people."""
     path = Path(word.text.removeprefix(DUCKDB))
-    if word.kind == "duckdb" and path.suffix in READERS:
+    if word.kind == "duckdb" and path.suffix.lower() in READERS:
         return path.stem
     return people.table if people and word.kind in ("callable", "command") else None
 

@@ -183,8 +183,8 @@ class DatabaseTarget:
         except NoSuchModuleError:
             raise InputError(
                 f"there is no database called {clean(self._url.drivername)!r}; write what "
-                "SQLAlchemy calls it, like sqlite:///file.db or mysql+pymysql://user@host/database; "
-                "some take a package of their own"
+                "SQLAlchemy calls it (some take a package of their own), like sqlite:///file.db or "
+                "mysql+pymysql://user@host/database"
             ) from None
         except ModuleNotFoundError as error:
             driver = error.name or self._url.get_driver_name()

@@ -99,7 +99,7 @@ class DuckTarget:
     def _read(self) -> "duckdb.DuckDBPyConnection":
         import duckdb
 
-        if self.path.suffix not in READERS:
+        if (suffix := self.path.suffix.lower()) not in READERS:
             config: dict[str, str | bool | int | float | list[str]] = {**CLOSED}
             connection = duckdb.connect(self.path, read_only=True, config=config)
         else:
@@ -107,7 +107,7 @@ class DuckTarget:
             # No parameter may stand here, so the name is written as SQL writes a text.
             name = str(self.path).replace("'", "''")
             table = self.path.stem.replace('"', '""')
-            reader = READERS[self.path.suffix]
+            reader = READERS[suffix]
             connection.execute(f"CREATE TABLE \"{table}\" AS SELECT * FROM {reader}('{name}')")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
