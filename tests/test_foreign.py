@@ -132,3 +132,18 @@ def test_what_is_brief_is_one_short_line(text):
     assert line.isprintable()
     assert len(line) <= BRIEF + 1
     assert line == text or len(text) > BRIEF or not text.isprintable()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "no route to postgresql://me:Zq7-x@db/bank",
+        "could not connect: host=db password=Zq7-x dbname=bank",
+        "engine.py: error: unrecognized arguments: --token=Zq7-x --fast",
+        "mysql+pymysql://:Zq7-x@db/bank, PWD=Zq7-x; timeout",
+    ],
+)
+def test_what_looks_like_a_password_is_hidden_whoever_says_it(words):
+    assert BEGIN not in first_line(words)
+    assert first_line(words).replace("***", "Zq7-x") == words
+    assert first_line("Access denied (using password: YES)").endswith("(using password: YES)")

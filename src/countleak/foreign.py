@@ -4,12 +4,17 @@ A terminal obeys what it is sent. So whatever comes from outside goes through ``
 printed or put into an error, and ``without`` takes secrets out of it.
 """
 
+import re
 from urllib.parse import quote, quote_plus
 
 LONGEST = 300
 # In a sentence, what others wrote takes no more room than the rest.
 BRIEF = 80
 HIDDEN = "***"
+# Where texts of others hold passwords: in addresses, and behind their name.
+PASSWORDS = re.compile(
+    r"(://[^\s:@/]*:|\b(?:password|passwd|pwd|token)=)[^\s@;,&'\"]+", re.IGNORECASE
+)
 
 
 def clean(text: str) -> str:
@@ -28,9 +33,12 @@ def clean_lines(text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """What a server says, as part of a line: its first words, clean and not for ever."""
+    """What a server says, as part of a line: its first words, clean and not for ever.
+
+    What looks like a password in it is hidden, whoever's it is.
+    """
     lines = text[: 10 * LONGEST].strip().splitlines()
-    line = clean(lines[0]) if lines else "no reason given"
+    line = PASSWORDS.sub(rf"\1{HIDDEN}", clean(lines[0])) if lines else "no reason given"
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
 
 

@@ -1,6 +1,7 @@
 """What a user wrote in a module of the current folder, by `module:name`."""
 
 import sys
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ def load(word: str, kind: str = "function") -> Any:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        loaded = import_module(module)
+        # What it prints is no result.
+        with redirect_stdout(sys.stderr):
+            loaded = import_module(module)
     except ModuleNotFoundError as error:
         wanted = error.name or ""
         if not wanted or not module.startswith(wanted):
@@ -25,7 +28,7 @@ def load(word: str, kind: str = "function") -> Any:
             f"there is no module {clean(module)!r} in this folder; write module:{kind}, and the "
             "module's name without its ending"
         ) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         words = first_line(f"{type(error).__name__}: {error}")
         raise InputError(f"{clean(module)}.py cannot be imported ({words})") from None
     found = getattr(loaded, name, None)

@@ -143,6 +143,9 @@ def test_another_machine_needs_someone_who_allows_it(asked, tmp_path):
         allowed = asked(*words, "--authorised-by", "A. Head")
         assert allowed.code == 0
         assert "hush" not in refused.err + allowed.err
+        assert ", 20 per second, like" in allowed.err
+        faster = asked(*words, "--authorised-by", "A. Head", "--rate", 50)
+        assert ", 50 per second, like" in faster.err
 
 
 def test_who_allowed_it_stands_in_the_journal(asked, served, tmp_path):

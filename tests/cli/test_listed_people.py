@@ -40,8 +40,10 @@ def clinic(tmp_path):
         ("audit", CLINIC, "name --id and --secret; there is Patients (Select, diagnosis, age,"),
         ("audit", (*CLINIC, *ID), "name --secret; there is Patients"),
         ("probe", CLINIC, "name --id; there is Patients"),
+        ("probe", (*CLINIC, *ID, "--dry-run"), "--dry-run sends nothing, so it reads no ids"),
+        ("audit", (*CLINIC, *ID, *HIV, "--dry-run"), "--dry-run sends nothing, so it reads no ids"),
         ("audit", (*CLINIC, *ID, *HIV, "--known", "agee"), "there is no column 'agee'; there is"),
-        ("audit", (*CLINIC, "--id", "pid", *HIV), "pid"),
+        ("audit", (*CLINIC, "--id", "pid", *HIV), "there is no column 'pid'; there is Patients ("),
         ("audit", (*CLINIC, *ID, "--secret", "diagnosis"), "name them like diagnosis IN"),
     ],
     ids=str,
@@ -51,6 +53,17 @@ def test_what_is_not_named_is_asked_for_with_what_there_is(run, tmp_path, verb, 
     assert said.code == 2
     assert complaint in said.err.splitlines()[-1]
     assert not (tmp_path / "audit").exists()
+
+
+def test_of_many_tables_the_one_that_is_named_is_shown(run, tmp_path):
+    with sqlite3.connect(tmp_path / "clinic.db") as connection:
+        for at in range(12):
+            connection.execute(f"CREATE TABLE a{at:02d} (x int)")
+    connection.close()
+    assert "a09 (x), ..." in run("audit", CLINIC[0]).err
+    said = run("audit", *CLINIC).err
+    assert "there is Patients (Select, diagnosis, age, born)" in said
+    assert "a00" not in said
 
 
 def test_a_plain_database_is_audited_by_one_command(run, tmp_path):

@@ -21,7 +21,18 @@ ROWS = {int(row["client_id"]): row for row in csv.DictReader(LINES)}
 def count(condition, members):
     return sum(ROWS[member]["status"] == "C" for member in members)
 
+def always_17(condition):
+    return 17
+
+def talks(condition, members):
+    print("counting")
+    return count(condition, members)
+
+def quits(condition):
+    raise SystemExit(0)
+
 value = 5
+print("loaded")
 """
 
 
@@ -30,6 +41,7 @@ def audited(run, tmp_path, bank, monkeypatch):
     """Runs an audit in a folder with the same people as files of all kinds."""
     people = bank.between(2000, 2300)
     people.write_csv(tmp_path / "people.csv")
+    (tmp_path / "LOUD.CSV").write_text((tmp_path / "people.csv").read_text().replace(",", ";"))
     (tmp_path / "engine.py").write_text(ENGINE)
     (tmp_path / "broken.py").write_text("import absent_module")
     with duckdb.connect(tmp_path / "bank.duckdb") as connection:
@@ -45,7 +57,7 @@ def audited(run, tmp_path, bank, monkeypatch):
     yield lambda target, *words: run(
         "audit", target, "--people", "people.csv", *SECRET, "--family", "subsets", "-m", 60, *words
     )
-    for name in ("engine", "broken"):
+    for name in ("engine", "broken", "script"):
         sys.modules.pop(name, None)
 
 
@@ -60,6 +72,7 @@ LOANS = ("--table", "loans")
         ("duckdb:///bank.duckdb", LOANS),
         ("duckdb:///people.csv", ()),
         ("duckdb:///people.parquet", ()),
+        ("duckdb:///LOUD.CSV", ()),
         ("engine:count", ()),
         (
             "sqlite:///clinic.db",
@@ -74,14 +87,35 @@ def test_every_kind_of_system_is_audited(audited, target, words):
     assert done.json["system"].startswith(target)
 
 
-def test_a_program_is_audited_and_named_in_the_journal(audited, tmp_path):
+def test_a_program_is_audited_and_named_in_the_journal(audited, run, tmp_path):
     program = f"cmd:{sys.executable} {PROGRAM} good"
     shown = audited(program, "--dry-run")
     assert "Nothing was sent" in shown.err
     assert "evens" not in shown.err
+    probed = run("probe", "cmd:/no/such/program", "--people", "people.csv", "--dry-run")
+    assert probed.code == 0
     done = audited(program, "--json")
     assert "(evens" in done.json["system"]
     assert "(evens" in (tmp_path / "audit" / "answers.jsonl").read_text().splitlines()[0]
+
+
+def test_what_a_function_prints_is_not_in_the_result_and_it_cannot_end_the_audit(audited, tmp_path):
+    said = audited("engine:talks", "--json", "--no-report")
+    assert said.json["accuracy"] == 1.0
+    assert "counting" in said.err
+    quits = audited("engine:quits", "--fail-above", 0.9, "--folder", "quits")
+    assert quits.code == 2
+    assert "engine:quits failed with SystemExit: 0; the answers so far are kept" in quits.err
+    (tmp_path / "script.py").write_text("raise SystemExit(0)")
+    script = audited("script:main", "--fail-above", 0.9)
+    assert script.code == 2
+    assert "script.py cannot be imported (SystemExit: 0)" in script.err
+
+
+def test_one_answer_to_all_questions_is_no_all_clear(audited):
+    done = audited("engine:always_17", "--fail-above", 0.9, "--no-report")
+    assert done.code == 2
+    assert "every answer is the same, so this audit shows nothing" in done.err
 
 
 ERRORS = {
@@ -94,6 +128,8 @@ ERRORS = {
     ("engine:value",): "engine.py has no function of that name",
     ("absent:count",): "there is no module 'absent' in this folder",
     ("broken:count",): "broken.py needs the module 'absent_module'",
+    ("duckdb:///clinic.db", *LOANS): "is a SQLite database; write sqlite:///clinic.db",
+    ("mysql+pymysql://me:hush@127.0.0.1:1/x?nosuch=hush", *LOANS): "unexpected keyword",
     ("cmd:",): "name the program that answers",
     ("cmd:/no/such/program",): "cannot be started",
     ("mysql+pymysql://me:hush@db.example/x", *LOANS): "say who allows it with --authorised-by",

@@ -4,12 +4,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from countleak.attack.decoders import TIME_LIMIT, Decoder
 from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Secret
+from countleak.attack.transcript import Transcript
 from countleak.audit.control import Control, control
 from countleak.audit.families import statements
 from countleak.audit.people import People
@@ -44,6 +46,8 @@ from countleak.foreign import clean
 from countleak.shares import percent
 
 FAILED = 1
+# So many answers are alike by no chance.
+MANY = 10
 BY_SECRET: Needs = {
     **RULES_BY_SECRET,
     "--time-limit": {"the secret": ("a bit",)},
@@ -161,14 +165,17 @@ def audit(
 ) -> None:
     """Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed."""
     fail_above, rules = judging.checked(), stated.rules()
-    people = people_asked(target, who, live, questions.columns, secret is not None)
+    dry_run = questions.dry_run
+    people = people_asked(
+        target, who, live, questions.columns, secret=secret is not None, dry_run=dry_run
+    )
     answers = judging.known(people, who.id_column)
     named = answers.named(_given(secret, people))
     values = len(named.conditions)
     if not answers.knows(named):
         judging.check_without(named)
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
-    systems = Systems(simulation, release, live, dry_run=questions.dry_run)
+    systems = Systems(simulation, release, live, dry_run=dry_run)
     probed = questions.probed(target, people, systems, folder, seed)
     systems = systems if probed is None else probed.seen(systems, target)
     snaps = not target.is_live or live.system_at(target).snaps
@@ -178,9 +185,9 @@ def audit(
     by_table = asked_by_table(opened, plan)
     asking = questions.asking(by_table, probed, named, seed)
     count = len(plan) * values
-    if target.is_live or questions.dry_run:
+    if target.is_live or dry_run:
         show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
-    if questions.dry_run:
+    if dry_run:
         _sent_nothing(opened, json)
         return
     opened.keep_salt()
@@ -276,6 +283,11 @@ def _nothing_shown(result: AuditResult, target: TargetWord) -> str | None:
             "every answer is 0, so this audit shows nothing; check that the table holds these "
             "people"
         )
+    if target.is_live and not result.guess.forced.any() and _are_alike(transcript):
+        return (
+            "every answer is the same, so this audit shows nothing; check that the system counts "
+            "whom a question is about"
+        )
     if not result.guess.claimed.any():
         status = result.guess.basis.record().get("status", "no claim")
         return (
@@ -283,6 +295,12 @@ def _nothing_shown(result: AuditResult, target: TargetWord) -> str | None:
             or f"the attack came to no conclusion ({status}), so this audit shows nothing"
         )
     return None
+
+
+def _are_alike(transcript: Transcript) -> bool:
+    """Whether questions about more people and about fewer all got the same answer."""
+    values, sizes = transcript.values[transcript.released], transcript.A.sum(axis=1, dtype=np.int64)
+    return values.size >= MANY and bool(np.ptp(values) == 0 < np.ptp(sizes))
 
 
 def _record(

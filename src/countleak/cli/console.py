@@ -214,7 +214,9 @@ def stages(*names: str) -> Iterator[Sequence[Stage]]:
     Outside a terminal there are lines instead, if it takes long.
     """
     if not sys.stderr.isatty():
-        yield [Lines(name) for name in names]
+        # What a function of the user's prints is no result, and must not stand in its JSON.
+        with redirect_stdout(sys.stderr):
+            yield [Lines(name) for name in names]
         return
     from rich import progress as parts
     from rich.console import Console

@@ -1,6 +1,7 @@
 """Words that name a system to ask: an address, a file of a database, a function, a command."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ UNNAMED = "?"
 # Kinds of systems that answer all cells of a table at once.
 TAKING_TABLES = ("postgresql", "database", "duckdb")
 MOST_SHOWN = 10
+# Questions per second to another machine, unless its owner allows for more.
+GENTLE = 20.0
 KINDS = {"i": "integer", "u": "integer", "f": "number", "b": "boolean", "U": "text"}
 
 
@@ -60,7 +63,8 @@ def live_target(
         raise InputError("name the table that is asked about with --table")
     target = _authorised(_target(word, live, questions, people), live)
     if table is None:
-        raise InputError(f"name the table that is asked about with --table; {_there_is(target)}")
+        there = _there_is(_tables(target))
+        raise InputError(f"name the table that is asked about with --table; {there}")
     if isinstance(target, CommandTarget) and not dry_run:
         target.start()
     return target
@@ -83,17 +87,14 @@ def named_people(
     if missing:
         *others, last = missing
         listed = f"{', '.join(others)} and {last}" if others else last
-        raise InputError(f"name {listed}; {_there_is(target)}")
-    if isinstance(target, DatabaseTarget | DuckTarget):
-        there = target.tables().get(str(table), tuple(columns))
-        if strangers := [name for name in columns if name not in there]:
-            raise InputError(f"there is no column {strangers[0]!r}; {_there_is(target)}")
+        raise InputError(f"name {listed}; {_there_is(_tables(target), table)}")
     try:
         with console.waiting("reading ids"):
             return listed_people(target, columns, who.between)
-    except TargetError as error:
-        if isinstance(target, DatabaseTarget | DuckTarget) and table not in target.tables():
-            raise InputError(f"there is no table {table!r}; {_there_is(target)}") from None
+    except (TargetError, InputError) as error:
+        _check_names(target, str(table), [*key, *columns])
+        if isinstance(error, InputError):
+            raise
         raise InputError(
             f"the people cannot be read from the table ({error}); name them in a file, with "
             "--people"
@@ -101,8 +102,12 @@ def named_people(
 
 
 def _authorised(target: LiveTarget, live: "Live") -> LiveTarget:
-    """The target, which is on this machine, or somebody allows it."""
-    if target.is_local or (live.authorised_by or "").strip():
+    """The target, which is on this machine, or somebody allows it: then it is asked gently."""
+    if target.is_local:
+        return target
+    if (live.authorised_by or "").strip():
+        if live.rate is None:
+            target.limits = replace(target.limits, rate=GENTLE)
         return target
     raise InputError(
         f"{target} is not this machine; ask only systems you may audit, and say who allows it "
@@ -110,25 +115,41 @@ def _authorised(target: LiveTarget, live: "Live") -> LiveTarget:
     )
 
 
-def _there_is(target: LiveTarget) -> str:
-    """The tables that a system has, and their columns."""
+def _tables(target: LiveTarget) -> dict[str, tuple[str, ...]]:
+    """The columns of each table of a system that lists them, by name."""
     if isinstance(target, PostgresTarget):
-        try:
-            found = tables_of_postgres(target)
-        except TargetError as error:
-            return str(error)
-    else:
-        assert isinstance(target, DatabaseTarget | DuckTarget)
-        found = target.tables()
-    tables = [f"{name} ({', '.join(columns)})" for name, columns in found.items()]
-    more = ", ..." if len(tables) > MOST_SHOWN else ""
-    return f"there is {clean(', '.join(tables[:MOST_SHOWN])) or 'none'}{more}"
+        return tables_of_postgres(target)
+    assert isinstance(target, DatabaseTarget | DuckTarget)
+    return target.tables()
+
+
+def _there_is(tables: Mapping[str, Sequence[str]], table: str | None = None) -> str:
+    """The tables that there are and their columns, or those of the one that is named."""
+    shown = [table] if table is not None and table in tables else [*tables]
+    texts = [f"{name} ({', '.join(tables[name])})" for name in shown[:MOST_SHOWN]]
+    more = ", ..." if len(shown) > MOST_SHOWN else ""
+    return f"there is {clean(', '.join(texts)) or 'none'}{more}"
+
+
+def _check_names(target: LiveTarget, table: str, columns: Sequence[str]) -> None:
+    """Raise where a table or one of its columns is not there, if the system lists what is."""
+    try:
+        tables = _tables(target)
+    except TargetError:
+        return
+    if table in tables:
+        if strangers := [name for name in columns if name not in tables[table]]:
+            there = _there_is(tables, table)
+            raise InputError(f"there is no column {clean(strangers[0])!r}; {there}")
+    elif tables and not set('."`') & set(table):
+        # A name of several parts may be that of a table which is not listed.
+        raise InputError(f"there is no table {clean(table)!r}; {_there_is(tables)}")
 
 
 def _own_table(word: "TargetWord", people: People | None) -> str | None:
     """The table that is asked about where none is named: a file's own, or that of the people."""
     path = Path(word.text.removeprefix(DUCKDB))
-    if word.kind == "duckdb" and path.suffix in READERS:
+    if word.kind == "duckdb" and path.suffix.lower() in READERS:
         return path.stem
     return people.table if people and word.kind in ("callable", "command") else None
 

@@ -44,8 +44,9 @@ def probe(
     json: options.Json = False,
 ) -> None:
     """Find out by asking which questions a system answers, and what it does to a count."""
-    people = people_asked(target, who, live, known.columns, secret=True)
-    opened = Systems(release=release, live=live).open_to_probe(target, people)
+    people = people_asked(target, who, live, known.columns, secret=True, dry_run=dry_run)
+    systems = Systems(release=release, live=live, dry_run=dry_run)
+    opened = systems.open_to_probe(target, people)
     console.remark(
         f"Asking {opened.target} a few dozen questions about {len(people)} people and nobody's "
         "secret."

@@ -229,7 +229,13 @@ class Questions(options.KnownColumns):
 
 
 def people_asked(
-    target: TargetWord, who: options.Who, live: Live, columns: Sequence[str], secret: bool
+    target: TargetWord,
+    who: options.Who,
+    live: Live,
+    columns: Sequence[str],
+    *,
+    secret: bool,
+    dry_run: bool,
 ) -> People:
     """Who is asked about: those who are named, or whom the table of a database lists itself.
 
@@ -237,6 +243,8 @@ def people_asked(
     """
     if who.people is not None or target.kind not in LISTING:
         return who.read(target.people)
+    if dry_run:
+        raise InputError("--dry-run sends nothing, so it reads no ids; name a file with --people")
     # Loaded here: most audits ask no database.
     from countleak.cli.live_targets import named_people
 

@@ -7,6 +7,7 @@ import numpy as np
 from countleak.attack.queries import Queries
 from countleak.attack.transcript import Transcript
 from countleak.audit.families import statements
+from countleak.audit.targets.limits import RequestLimits
 from countleak.audit.targets.sql import SqlQuestions
 from countleak.cli import console
 from countleak.cli.target_options import Opened
@@ -34,7 +35,9 @@ def show(opened: Opened, queries: Queries, positions: list[int], count: int) -> 
         count = statements(queries) * (count // len(queries))
     else:
         texts = [questions.statement(queries, position) for position in positions[:SHOWN]]
-    console.remark(f"{count} {'tables' if by_table else 'queries'} to {opened.target}, like")
+    limits: RequestLimits | None = getattr(opened.target, "limits", None)
+    rate = "" if limits is None or limits.rate is None else f", {limits.rate:g} per second"
+    console.remark(f"{count} {'tables' if by_table else 'queries'} to {opened.target}{rate}, like")
     for text in texts:
         rest = f" ... ({len(text)} characters)" if len(text) > LONGEST_SHOWN else ""
         console.remark(f"  {text[:LONGEST_SHOWN]}{rest}")

@@ -263,7 +263,10 @@ class Live:
         int, typer.Option(help="A live system: connections to ask over.", min=1)
     ] = 1
     rate: Annotated[
-        float | None, typer.Option(help="A live system: at most so many queries per second.")
+        float | None,
+        typer.Option(
+            help="A live system: at most so many queries per second (another machine: 20)."
+        ),
     ] = None
     timeout: Annotated[
         float, typer.Option(help="A live system: seconds to wait for an answer.")

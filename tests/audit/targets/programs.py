@@ -38,6 +38,7 @@ BAD = {
     "wrong id": lambda q: say({"id": 10**6, "value": 1}),
     "twice": lambda q: [say({"id": q["id"], "value": 1})] * 2 and say({"id": q["id"], "value": 1}),
     "text id": lambda q: say({"id": str(q["id"]), "value": 1}),
+    "repeats": lambda q: sys.exit(f"cannot log in with {FILES[1:]}"),
     "exit": lambda q: sys.exit("budget file \x1b[2J missing"),
     "killed": lambda q: os.kill(os.getpid(), 9),
     "closed": lambda q: (os.close(1), time.sleep(60)),

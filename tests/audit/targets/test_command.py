@@ -181,6 +181,14 @@ def test_commands_that_cannot_be_run_and_what_is_shown_of_them():
     assert not Path("pwned").exists()
 
 
+def test_what_a_program_repeats_of_its_command_is_hidden(tmp_path):
+    words = ["--pw", "hush-hush", "--key=pss$t", "postgresql://me:p@wd1@h/x"]
+    with pytest.raises(TargetError, match="cannot log in with") as caught:
+        ask_into(journal(tmp_path), target_of("repeats", tmp_path / "log", *words))
+    assert not any(secret in str(caught.value) for secret in ("hush", "pss", "wd1"))
+    assert "--pw" in str(caught.value)
+
+
 def test_the_program_stays_between_batches_and_goes_with_its_target(tmp_path):
     target = target_of("good", tmp_path / "log")
     parts = [Answers.join(target.answer(QUERIES, np.arange(k, k + 10))) for k in (0, 10, 20)]

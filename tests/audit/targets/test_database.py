@@ -159,6 +159,8 @@ FAULTS = {
     "oracle+nosuch://me:hush@db/x": "there is no database",
     "mssql+pyodbc://me:hush@db/x": r"pip install '\.\[databases\]' pyodbc",
     "mysql://me:hush@db/x": r"pip install '\.\[databases\]' mysqlclient",
+    "mysql+mysqlconnector://me:hush@db/x": "mysql-connector-python",
+    "postgresql+asyncpg://me:hush@db/x": "the driver asyncpg is asynchronous",
 }
 
 

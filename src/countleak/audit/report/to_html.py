@@ -5,13 +5,6 @@ from importlib.resources import files
 from typing import Any
 
 from countleak.audit.report.comparison import Comparison
-from countleak.audit.report.pictures import (
-    calibration_picture,
-    groups_picture,
-    growth_picture,
-    people_picture,
-    residuals_picture,
-)
 from countleak.audit.report.plain_words import (
     Row,
     facts,
@@ -46,6 +39,10 @@ FAMILIES = {
 
 def to_html(report: Report) -> str:
     """The page."""
+    try:
+        from countleak.audit.report import pictures
+    except ImportError:
+        raise _missing() from None
     audit = report.audit
     unit = "its units" if audit.kind == "number" else "people"
     return render(
@@ -57,11 +54,11 @@ def to_html(report: Report) -> str:
         meaning=meaning(report),
         granted=granted(audit),
         bare=_bare(report.people),
-        growth=growth_picture(audit.growth, audit.score.baseline if audit.score else None),
-        people=people_picture(report.people),
-        calibration=audit.calibration and calibration_picture(audit.calibration),
-        residuals=audit.residuals and residuals_picture(audit.residuals, unit),
-        groups=audit.residuals and groups_picture(audit.residuals, unit),
+        growth=pictures.growth_picture(audit.growth, audit.score.baseline if audit.score else None),
+        people=pictures.people_picture(report.people),
+        calibration=audit.calibration and pictures.calibration_picture(audit.calibration),
+        residuals=audit.residuals and pictures.residuals_picture(audit.residuals, unit),
+        groups=audit.residuals and pictures.groups_picture(audit.residuals, unit),
         family=FAMILIES.get(audit.asked.family, audit.asked.family),
         samples=[_shortened(sample) for sample in audit.asked.samples],
         expects=any(point.expected is not None for point in audit.growth.points),
@@ -91,7 +88,7 @@ def render(name: str, **context: Any) -> str:
     try:
         from jinja2 import DictLoader, Environment, StrictUndefined
     except ImportError:
-        raise MissingExtra("the report as a page", "report") from None
+        raise _missing() from None
     folder = files(PACKAGE) / "pages"
     texts = {part.name: part.read_text(encoding="utf-8") for part in folder.iterdir()}
     environment = Environment(
@@ -112,6 +109,10 @@ def render(name: str, **context: Any) -> str:
     }
     environment.globals["beginning"] = BEGINNING
     return environment.get_template(name).render(context)
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra("the report as a page", "report")
 
 
 def sentence(text: str) -> str:

@@ -27,7 +27,7 @@ from countleak.attack.transcript import LARGEST, Answers
 from countleak.audit.targets.limits import Pace, RequestLimits
 from countleak.audit.targets.pool import Question, ask_all
 from countleak.audit.targets.sql import Parts, SqlQuestions
-from countleak.errors import CountleakError, InputError, NoCount, TargetError
+from countleak.errors import KEPT, CountleakError, InputError, NoCount, TargetError
 from countleak.foreign import clean, first_line
 
 BATCH = 100
@@ -89,9 +89,9 @@ class CallableTarget:
             return self.function(*given[: 1 + self._with_members])
         except CountleakError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             words = first_line(f"{type(error).__name__}: {error}")
-            raise TargetError(f"{self} failed with {words}") from None
+            raise TargetError(f"{self} failed with {words}; {KEPT}") from None
 
     def count_of(self, value: Any) -> float | None:
         """The count that the function returned; None where it says: suppressed."""

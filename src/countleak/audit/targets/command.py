@@ -5,6 +5,7 @@ is started when it is first asked, asked by as many connections as there may be 
 and killed with its group at the end. It is not trusted: lines are bounded, every wait has a limit.
 """
 
+import re
 import shlex
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +23,13 @@ from countleak.audit.targets.pool import Connection, ask_all
 from countleak.audit.targets.program import Program, ProgramError, Silent
 from countleak.audit.targets.sql import Parts, SqlQuestions
 from countleak.errors import KEPT, InputError, NoCount, Refused, TargetError
-from countleak.foreign import clean, first_line
+from countleak.foreign import clean, first_line, without
 
 PROTOCOL = 1
 SCHEME = "cmd:"
 LONGEST_NAME = 100
+# The password in an address. Shorter words of a command are numbers, and stand in many a text.
+PASSWORD, SHORTEST_SECRET = re.compile("://[^:@/]*:(.+)@"), 4
 
 
 class CommandTarget:
@@ -59,14 +62,30 @@ class CommandTarget:
 
     def __str__(self) -> str:
         # What follows an option or looks like an address may be a secret.
-        shown: list[str] = []
-        for word in self.words:
-            if word.startswith("-") or set("@=") & set(word) or "://" in word:
-                shown.append("...")
-                break
-            shown.append(shlex.quote(word))
+        shown = [shlex.quote(word) for word in self.words[: self._hidden]]
+        dots = ["..."] if self._hidden < len(self.words) else []
         name = f" ({self._name})" if self._name else ""
-        return clean(f"{SCHEME}{' '.join(shown)}{name}")
+        return clean(f"{SCHEME}{' '.join([*shown, *dots])}{name}")
+
+    @property
+    def _hidden(self) -> int:
+        """From which word on the command is hidden: the first option or address."""
+        odd = (
+            at
+            for at, word in enumerate(self.words)
+            if word.startswith("-") or set("@=") & set(word) or "://" in word
+        )
+        return next(odd, len(self.words))
+
+    def said(self, text: str) -> str:
+        """What the program said, in one clean line without the hidden words of the command."""
+        values = [
+            part
+            for word in self.words[self._hidden :]
+            for part in (word, word.partition("=")[2], *PASSWORD.findall(word))
+            if len(part) >= SHORTEST_SECRET and not part.startswith("--")
+        ]
+        return first_line(without(text, *values))
 
     def start(self) -> None:
         """Start the program, unless it runs, and hear what it calls itself."""
@@ -112,14 +131,14 @@ class CommandTarget:
             overdue = self.limits.overdue()
             raise TargetError(f"{self}: {overdue}") from None
         except ProgramError as error:
-            raise TargetError(f"{self}: {first_line(str(error))}; {KEPT}") from None
+            raise TargetError(f"{self}: {self.said(str(error))}; {KEPT}") from None
 
     def read(self, reply: Mapping[str, Any]) -> float | None:
         """The count in a reply; None where it was suppressed."""
         if isinstance(reply.get("refused"), str):
-            raise Refused(first_line(reply["refused"]))
+            raise Refused(self.said(reply["refused"]))
         if isinstance(reply.get("error"), str):
-            raise TargetError(f"{self}: {first_line(reply['error'])}")
+            raise TargetError(f"{self}: {self.said(reply['error'])}")
         if reply.get("suppressed") is True:
             return None
         if reply.get("value") is None:
@@ -143,7 +162,7 @@ class CommandTarget:
             },
         )
         if isinstance(reply.get("error"), str):
-            raise TargetError(f"{self}: {first_line(reply['error'])}")
+            raise TargetError(f"{self}: {self.said(reply['error'])}")
         if reply.get("protocol") != PROTOCOL:
             raise TargetError(
                 f"{self}: it does not speak version {PROTOCOL} of the protocol; it must answer the "

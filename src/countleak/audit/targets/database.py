@@ -35,13 +35,18 @@ UNREADABLE = (
     "character of a password as %XX"
 )
 # The package that brings a driver, where it is called otherwise than its module.
-PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary", "cx_Oracle": "cx-Oracle"}
+PACKAGES = {
+    "MySQLdb": "mysqlclient",
+    "cx_Oracle": "cx-Oracle",
+    "mysql": "mysql-connector-python",
+    "psycopg2": "psycopg2-binary",
+}
 # Words of an address's query that may lead to another machine than its host.
 ELSEWHERE = re.compile("host|server|addr|dsn|connect|service|proxy|url", re.IGNORECASE)
 # What no second try changes, in the words of the drivers.
 FINAL = re.compile(
     "denied|password|authent|login|permission|unknown|no such|not exist|unable to open|not allowed"
-    "|not a database",
+    "|not a database|unexpected keyword",
     re.IGNORECASE,
 )
 # MySQL's numbers of errors that may be otherwise soon: full, stopping, gone, too long, in the way.
@@ -89,8 +94,6 @@ class DatabaseTarget:
 
     def connect(self) -> Connection[str]:
         """A connection of its own, for the thread that calls this."""
-        from sqlalchemy.exc import SQLAlchemyError
-
         connection: Alchemy | None = None
         try:
             connection = self._engine.connect()
@@ -99,7 +102,7 @@ class DatabaseTarget:
             if self._is_file:
                 _let_floor_take_null(connection)
                 self._check_columns(connection)
-        except (SQLAlchemyError, OSError, RuntimeError, ValueError) as error:
+        except _faults() as error:
             if connection is not None:
                 connection.invalidate()
                 connection.close()
@@ -126,7 +129,6 @@ class DatabaseTarget:
     def tables(self) -> dict[str, tuple[str, ...]]:
         """The columns of each table and view, by name."""
         from sqlalchemy import inspect
-        from sqlalchemy.exc import SQLAlchemyError
 
         try:
             found = inspect(self._engine)
@@ -135,7 +137,7 @@ class DatabaseTarget:
                 name: tuple(str(column["name"]) for column in found.get_columns(name))
                 for name in names
             }
-        except (SQLAlchemyError, OSError, RuntimeError, ValueError) as error:
+        except _faults() as error:
             raise self.fault(error, "check the address and that the database runs") from None
 
     def fault(self, error: Exception, advice: str | None = None) -> TargetError:
@@ -172,7 +174,7 @@ class DatabaseTarget:
         from sqlalchemy.pool import NullPool
 
         try:
-            return create_engine(
+            engine = create_engine(
                 self._url,
                 poolclass=NullPool,
                 isolation_level="AUTOCOMMIT",
@@ -181,7 +183,8 @@ class DatabaseTarget:
         except NoSuchModuleError:
             raise InputError(
                 f"there is no database called {clean(self._url.drivername)!r}; write what "
-                "SQLAlchemy calls it, like sqlite:///file.db or mysql+pymysql://user@host/database"
+                "SQLAlchemy calls it (some take a package of their own), like sqlite:///file.db or "
+                "mysql+pymysql://user@host/database"
             ) from None
         except ModuleNotFoundError as error:
             driver = error.name or self._url.get_driver_name()
@@ -190,6 +193,10 @@ class DatabaseTarget:
         except (ArgumentError, TypeError):
             # Their own words could quote the password.
             raise InputError(UNREADABLE) from None
+        if engine.dialect.is_async:
+            driver = clean(self._url.get_driver_name())
+            raise InputError(f"{self}: the driver {driver} is asynchronous; name one that is not")
+        return engine
 
     def _driver_options(self) -> dict[str, Any]:
         """What a driver is told of files and of time."""
@@ -226,21 +233,26 @@ class _Connection:
         return self._rows(statement, MOST_ROWS)
 
     def _rows(self, statement: str, most: int) -> Rows:
-        from sqlalchemy.exc import SQLAlchemyError
-
         raw = self._connection.connection.driver_connection
         if isinstance(raw, sqlite3.Connection):
             end = monotonic() + self._target.limits.seconds
             raw.set_progress_handler(lambda: int(monotonic() > end), STEPS)
         try:
             return self._connection.exec_driver_sql(statement).fetchmany(most)
-        except (SQLAlchemyError, OSError, RuntimeError, ValueError) as error:
+        except _faults() as error:
             raise self._target.fault(error) from None
 
     def close(self) -> None:
         # What is not handed back properly is only dropped: a database may be gone.
         self._connection.invalidate()
         self._connection.close()
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What SQLAlchemy raises, and drivers that are given options or answers they do not know."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return SQLAlchemyError, OSError, RuntimeError, ValueError, TypeError
 
 
 def _read(text: str) -> "URL":

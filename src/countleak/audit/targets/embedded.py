@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import duckdb
 
 READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+# How a file of SQLite begins, for which DuckDB would fetch an extension.
+SQLITE = b"SQLite format 3"
 CLOSED = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -46,6 +48,10 @@ class DuckTarget:
         self.path = Path(path)
         if not self.path.is_file():
             raise InputError(f"{clean(str(path))}: no such file; check the name")
+        with self.path.open("rb") as file:
+            if file.read(len(SQLITE)) == SQLITE:
+                name = clean(str(path))
+                raise InputError(f"{name} is a SQLite database; write sqlite:///{name}")
         self.questions = replace(questions, dialect="duckdb")
         self.limits = limits or RequestLimits()
         self._opened: duckdb.DuckDBPyConnection | None = None
@@ -93,7 +99,7 @@ class DuckTarget:
     def _read(self) -> "duckdb.DuckDBPyConnection":
         import duckdb
 
-        if self.path.suffix not in READERS:
+        if (suffix := self.path.suffix.lower()) not in READERS:
             config: dict[str, str | bool | int | float | list[str]] = {**CLOSED}
             connection = duckdb.connect(self.path, read_only=True, config=config)
         else:
@@ -101,7 +107,7 @@ class DuckTarget:
             # No parameter may stand here, so the name is written as SQL writes a text.
             name = str(self.path).replace("'", "''")
             table = self.path.stem.replace('"', '""')
-            reader = READERS[self.path.suffix]
+            reader = READERS[suffix]
             connection.execute(f"CREATE TABLE \"{table}\" AS SELECT * FROM {reader}('{name}')")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
