@@ -32,7 +32,7 @@ class Limits:
     depth: int = 12
     functions: int = 5
     text: int = 1_000
-    text_read: int = 20_000
+    text_read: int = 10_000
     rows: int = 10_000
     subqueries: int = 3
     tables: int = 4
