@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
+from countleak.diffix.databases.postgres import connect
 from countleak.diffix.sql.expressions import FUNCTIONS
 from countleak.errors import Refused
 from tests.diffix.conftest import loans_engine
+from tests.diffix.databases.test_postgres import load, url
 from tests.diffix.grammar import generated_statements
 from tests.diffix.test_differential import both_tables
 
@@ -115,6 +117,21 @@ def test_mutated_questions_over_joined_tables(bank, tmp_path):
 @pytest.mark.slow
 def test_a_hundred_thousand_mutated_questions(watched):
     assert sum(survives(watched, text) for text in attempts(100_000, seed=4)) > 5000
+
+
+@pytest.fixture(scope="module")
+def over_postgresql(postgres, bank, engine):
+    load(postgres.connection, "loans", {bank.id_column: bank.ids, **bank.columns})
+    with connect(url(postgres), table="loans", user="client_id") as database:
+        yield type(engine)(database, engine.release, engine.salt)
+
+
+@pytest.mark.parametrize(
+    "count", [150, pytest.param(100_000, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_mutated_questions_over_postgresql(over_postgresql, count):
+    answered = sum(survives(over_postgresql, text) for text in attempts(count, seed=6))
+    assert 0.05 * count < answered
 
 
 @settings(

@@ -2,7 +2,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from countleak.diffix.databases.duck import PREPARED, Duck
+from countleak.diffix.databases.duck import PREPARED, PREPARED_CHARACTERS, Duck
 from countleak.diffix.sql.statement import Column, Kind
 from countleak.errors import InputError, TargetError
 from tests.diffix.conftest import salt_number
@@ -91,3 +91,14 @@ def test_prepared_statements_do_not_pile_up(duck):
         duck.rows("SELECT nothing FROM t WHERE uid = $1", [1.0])
     kept = duck._connection.execute("SELECT count(*) FROM duckdb_prepared_statements()").fetchall()
     assert kept == [(PREPARED,)]
+
+
+def test_prepared_statements_are_kept_up_to_a_number_of_characters(duck):
+    """What is prepared takes some hundred bytes per character: one user's would fill the memory."""
+    for length in (PREPARED_CHARACTERS // 4, 2 * PREPARED_CHARACTERS):
+        for number in range(8):
+            text = f"SELECT {number} + $1{' ' * length}"
+            assert duck.rows(text, [0.5]) == [(number + 0.5,)]
+    assert duck.rows("SELECT $1", [1.0]) == [(1.0,)]
+    kept = duck._connection.execute("SELECT name FROM duckdb_prepared_statements()").fetchall()
+    assert len(kept) == 1

@@ -94,6 +94,25 @@ def test_what_is_no_json_is_a_bad_request(server, body):
     assert found.json()["detail"].startswith("Invalid JSON")
 
 
+@pytest.mark.parametrize("part", [b"[]", b"{}", b'""', b"1", b'"\\""', b'"k":[1'])
+def test_a_body_of_many_parts_is_not_read(server, part):
+    """Objects of them all would take a tenth of a second, in which nobody else is answered."""
+    body = b'{"query": {"statement": [' + b",".join([part] * 100_000) + b"]}}"
+    headers = {"content-type": "application/json"}
+    found = httpx.post(f"{server.rest}/api/queries", content=body, headers=headers)
+    assert (found.status_code, found.json()) == (
+        400,
+        {"detail": "Invalid JSON, or of more than 200 parts."},
+    )
+
+
+def test_a_long_statement_is_one_part_whatever_it_holds(server):
+    chosen = ", ".join(f"'\"[{{{k}'" for k in range(2000))
+    found = hand_in(server, f"SELECT count(*) FROM loans WHERE status IN ({chosen})").json()
+    answer = httpx.get(f"{server.rest}/api/queries/{found['query_id']}?wait=10").json()["query"]
+    assert answer["state"] == "completed"
+
+
 def test_groups_come_with_their_stars_and_columns(server):
     sql = "SELECT duration, status, count(*) AS people FROM loans GROUP BY status, duration"
     found = hand_in(server, sql).json()["query_id"]

@@ -85,3 +85,30 @@ def test_numbers_are_not_computed_before_they_are_known_to_be_small(number):
         parse(f"{WHERE}amount = {number}", LOANS)
     with pytest.raises(Refused):
         parse(f"SELECT count(*) FROM loans GROUP BY {number}", LOANS)
+
+
+@pytest.mark.parametrize(
+    ("condition", "most"),
+    [
+        ("lower(status) = 'c{}'", 10),
+        ("status LIKE '%c_{}'", 10),
+        ("CAST(status AS double precision) = {}", 10),
+        # Of each 1000, of the 400 that are left, and of these with two more.
+        ("lower(left(status, 400)) = 'c{}'", 7),
+        ("lower(concat(status, 'xy')) = 'c{}'", 4),
+    ],
+)
+def test_texts_are_read_only_as_much_as_time_does_not_tell_who_matches(condition, most):
+    """What a function takes for a long text adds up, and tells that the row is there."""
+    words = "characters for functions and patterns of texts to read in a row; at most 10000"
+    conditions = [condition.format(k) for k in range(most + 1)]
+    assert parse(WHERE + " AND ".join(conditions[:most]), LOANS)
+    with pytest.raises(Refused, match=words):
+        parse(WHERE + " AND ".join(conditions), LOANS)
+    group = conditions[-1].partition(" =")[0].replace("status LIKE '%c_10'", "lower(status)")
+    with pytest.raises(Refused, match=words):
+        parse(
+            f"{WHERE.replace('count', f'{group}, count', 1)}"
+            f"{' AND '.join(conditions[:most])} GROUP BY 1",
+            LOANS,
+        )

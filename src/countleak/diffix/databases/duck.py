@@ -30,8 +30,9 @@ FEW_ROWS = 200_000
 # Below this, planning takes longer than doing it; and without an optimizer DuckDB plans a prepared
 # statement once, not every time.
 PLAIN_ROWS = 20_000
-# Prepared statements that are kept, the latest used.
-PREPARED = 200
+# Prepared statements that are kept, the latest used, and their characters: one takes some hundred
+# bytes for each.
+PREPARED, PREPARED_CHARACTERS = 200, 400_000
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Duck:
         self._connection = connection
         self._salt = salt
         self._prepared: dict[str, str] = {}
+        self._characters = 0
         self._numbers = count()
 
     @property
@@ -193,9 +195,14 @@ class Duck:
         if name is None:
             name = f"prepared_{next(self._numbers)}"
             self._connection.execute(f"PREPARE {name} AS {text}")
+            self._characters += len(text)
         self._prepared[text] = name
-        if len(self._prepared) > PREPARED:
+        # This one is to be executed yet.
+        while len(self._prepared) > 1 and (
+            len(self._prepared) > PREPARED or self._characters > PREPARED_CHARACTERS
+        ):
             oldest = next(iter(self._prepared))
+            self._characters -= len(oldest)
             self._connection.execute(f"DEALLOCATE {self._prepared.pop(oldest)}")
         return name
 

@@ -1,5 +1,6 @@
 """The REST interface: a query is submitted; its answer comes at once or is fetched by its id."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,11 @@ from countleak.diffix.server.users import User, Users
 
 TEXT_PATTERN = r"^[^\x00]*$"
 LONGEST_WAIT = 30
+# A body that is longer has few parts: objects of many take long to make, and others wait meanwhile.
+SHORT_BODY, MOST_PARTS = 10_000, 200
+_FEW_PARTS = re.compile(
+    rb'(?:[^"\[{,]*+(?:"(?:[^"\\]++|\\.)*+"|[\[{,])){0,%d}+[^"\[{,]*+' % MOST_PARTS, re.DOTALL
+)
 
 
 class SubmittedQuery(BaseModel):
@@ -155,6 +161,8 @@ async def _authenticated(
 
 def _submission(body: bytes) -> SubmittedQuery:
     """What a body submits; refused where it is not JSON, or not what is described."""
+    if len(body) > SHORT_BODY and not _FEW_PARTS.fullmatch(body):
+        raise HTTPException(400, f"Invalid JSON, or of more than {MOST_PARTS} parts.")
     try:
         return Submission.model_validate_json(body).query
     except ValidationError as error:

@@ -216,5 +216,26 @@ def magnitude(expression: Expression) -> Magnitude:
     return OF_NUMBER
 
 
+def text_read(expression: Expression) -> int:
+    """How many characters the functions of an expression read of one row's texts, at most."""
+    if not isinstance(expression, Call):
+        return 0
+    return sum(_longest(argument) + text_read(argument) for argument in expression.arguments)
+
+
+def _longest(expression: Expression) -> int:
+    """How many characters a text can have; 0 for what is none."""
+    match expression:
+        case Column(kind=Kind.TEXT):
+            return LIMITS.text
+        case Constant(value=str() as text):
+            return len(text)
+        case Call(kind=Kind.TEXT, arguments=arguments):
+            # The last number of left, right and substring is a length.
+            cut = [int(a.value) for a in arguments if isinstance(a, Constant) and a.kind.numeric]
+            return min([sum(map(_longest, arguments)), *cut[-1:]])
+    return 0
+
+
 def _is_numeric(name: str) -> bool:
     return FUNCTIONS[name].takes[0].numeric

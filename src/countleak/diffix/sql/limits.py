@@ -14,8 +14,9 @@ class Limits:
     among them; ``elements`` stand in an IN list, and ``grouped_elements`` in all lists of a query
     with groups, because each is a noise layer of every group; ``terms`` are the columns, constants
     and functions of one expression, ``depth`` how deep they are nested, ``functions`` how many may
-    be used together with constants; ``text`` characters has a text; ``rows`` has an answer;
-    ``subqueries`` are nested; ``tables`` are joined.
+    be used together with constants; ``text`` characters has a text, and ``text_read`` are read of
+    one row by the functions and patterns of a query, whose time would tell that it matches;
+    ``rows`` has an answer; ``subqueries`` are nested; ``tables`` are joined.
     """
 
     characters: int = 200_000
@@ -31,6 +32,7 @@ class Limits:
     depth: int = 12
     functions: int = 5
     text: int = 1_000
+    text_read: int = 10_000
     rows: int = 10_000
     subqueries: int = 3
     tables: int = 4
@@ -53,6 +55,7 @@ NAMES = {
     "elements": "elements in an IN list",
     "grouped_elements": "elements in IN lists beside GROUP BY",
     "terms": "terms in one expression",
+    "text_read": "characters for functions and patterns of texts to read in a row",
     "tables": "tables in FROM",
 }
 LIMITS = Limits()

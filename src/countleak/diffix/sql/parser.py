@@ -21,10 +21,11 @@ from sqlglot.errors import SqlglotError
 
 from countleak.diffix.sql.conditions import read_conditions
 from countleak.diffix.sql.expressions import Reader, only
+from countleak.diffix.sql.functions import text_read
 from countleak.diffix.sql.limits import LIMITS
 from countleak.diffix.sql.selection import FINISHING, read_selection
 from countleak.diffix.sql.sources import read_source
-from countleak.diffix.sql.statement import Among, Statement
+from countleak.diffix.sql.statement import Among, Like, Statement, expressions_of
 from countleak.errors import Refused
 
 UNREADABLE = "The query cannot be read; write one SELECT statement."
@@ -132,7 +133,16 @@ def read_statement(tree: exp.Expr, reader: Reader, *, where: bool = True) -> Sta
     if statement.groups:
         lists = [c.constants for c in conditions if isinstance(c, Among)]
         LIMITS.check("grouped_elements", sum(map(len, lists)))
+    _check_texts(statement)
     return statement
+
+
+def _check_texts(statement: Statement) -> None:
+    """Refuse so much work on one row's texts that time would tell that the row matches."""
+    compared = [e for condition in statement.conditions for e in expressions_of(condition)]
+    patterns = sum(isinstance(condition, Like) for condition in statement.conditions)
+    read = sum(map(text_read, [*compared, *statement.groups]))
+    LIMITS.check("text_read", read + LIMITS.text * patterns)
 
 
 def lift(text: str) -> tuple[str, list[str]] | None:
