@@ -58,7 +58,7 @@ def _base(release: Release) -> int:
 
 def totals_of(release: Release) -> dict[str, Tree]:
     """The labels whose numbers are the sums of others' wherever all of them are shown."""
-    found = {}
+    found: dict[str, Tree] = {}
     for at, name in enumerate(release.dimensions):
         labels = [
             label
