@@ -54,6 +54,7 @@ def test_tables_without_a_label_in_common_are_said_to_be_about_others(run, files
     (files / "c.csv").write_text("sex,n\nWomen,15\nMen,19\n")
     said = run("tables", "a.csv", "c.csv").err
     assert "a and c have no sex in common: they are read as being about different people." in said
+    assert len(run("tables", "a.csv", "c.csv", "--json").json["apart"]) == 1
     (files / "releases.toml").write_text(
         '[[table]]\nfile = "a.csv"\n[[table]]\nfile = "c.csv"\n'
         '[hierarchy.sex]\nWomen = ["F"]\nMen = ["M"]\n'
