@@ -103,6 +103,20 @@ def test_regions_are_told_apart_by_a_code_list(run, tmp_path):
     assert [(each["cell"], each["low"]) for each in found] == [({"region": "York"}, 1)]
 
 
+def test_code_lists_that_are_not_nested_pin_where_they_cross(run, tmp_path):
+    (tmp_path / "north.csv").write_text("region,n\nNorth,30\nSouth,20\n")
+    (tmp_path / "cities.csv").write_text("region,n\nCities,49\n")
+    (tmp_path / "releases.toml").write_text(
+        '[[table]]\nfile = "north.csv"\nexact = true\n'
+        '[[table]]\nfile = "cities.csv"\nexact = true\n'
+        '[[hierarchy.region]]\nNorth = ["Leeds", "York"]\nSouth = ["Kent"]\n'
+        '[[hierarchy.region]]\nCities = ["Leeds", "Kent"]\n'
+    )
+    (found,) = run("tables", "releases.toml", "--json").json["findings"]
+    assert (found["cell"], found["low"], found["high"]) == ({"region": "York"}, 1, 1)
+    assert found["rests_on"] == "the rules stated, and that the tables cover the same people"
+
+
 def refused(run, *words):
     """What is said of bad input: one line after how tables were read, and the exit code 2."""
     said = run("tables", *words)
