@@ -54,6 +54,7 @@ def test_tables_without_a_label_in_common_are_said_to_be_about_others(run, files
     (files / "c.csv").write_text("sex,n\nWomen,15\nMen,19\n")
     said = run("tables", "a.csv", "c.csv").err
     assert "a and c have no sex in common: they are read as being about different people." in said
+    assert len(run("tables", "a.csv", "c.csv", "--json").json["apart"]) == 1
     (files / "releases.toml").write_text(
         '[[table]]\nfile = "a.csv"\n[[table]]\nfile = "c.csv"\n'
         '[hierarchy.sex]\nWomen = ["F"]\nMen = ["M"]\n'
@@ -100,6 +101,20 @@ def test_regions_are_told_apart_by_a_code_list(run, tmp_path):
     )
     found = run("tables", "releases.toml", "--json").json["findings"]
     assert [(each["cell"], each["low"]) for each in found] == [({"region": "York"}, 1)]
+
+
+def test_code_lists_that_are_not_nested_pin_where_they_cross(run, tmp_path):
+    (tmp_path / "north.csv").write_text("region,n\nNorth,30\nSouth,20\n")
+    (tmp_path / "cities.csv").write_text("region,n\nCities,49\n")
+    (tmp_path / "releases.toml").write_text(
+        '[[table]]\nfile = "north.csv"\nexact = true\n'
+        '[[table]]\nfile = "cities.csv"\nexact = true\n'
+        '[[hierarchy.region]]\nNorth = ["Leeds", "York"]\nSouth = ["Kent"]\n'
+        '[[hierarchy.region]]\nCities = ["Leeds", "Kent"]\n'
+    )
+    (found,) = run("tables", "releases.toml", "--json").json["findings"]
+    assert (found["cell"], found["low"], found["high"]) == ({"region": "York"}, 1, 1)
+    assert found["rests_on"] == "the rules stated, and that the tables cover the same people"
 
 
 def refused(run, *words):

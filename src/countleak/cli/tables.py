@@ -57,7 +57,7 @@ def tables(
         )
     failed = fail_above is not None and len(result.findings) + result.unproven > fail_above
     if json:
-        console.print_json({**result.record(), "failed": failed})
+        console.print_json({**result.record(), "apart": strangers(described), "failed": failed})
     if result.contradiction is not None:
         raise NoResult(str(result.contradiction))
     if not json:

@@ -45,6 +45,9 @@ def test_no_totals_are_seen_where_none_are():
     for _ in range(50):
         cells = {(area, sex): int(rng.integers(0, 9)) for area in "ABCDE" for sex in "FMX"}
         assert totals_of(release(cells)) == {}
+    for _ in range(4):
+        cells = {(f"r{at}", "F"): int(rng.integers(0, 3000)) for at in range(300)}
+        assert totals_of(release(cells)) == {}
 
 
 @pytest.fixture

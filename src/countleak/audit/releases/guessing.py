@@ -19,8 +19,8 @@ from countleak.files import Name
 
 # Fewer numbers may all be multiples of something by chance.
 ENOUGH = 10
-# Sums that agree by chance once in 2 to this many times are taken for totals.
-BITS = 12
+# Sums of which any agree by chance once in 2 to this many dimensions are taken for totals.
+BITS = 7
 # Of more labels, sums are not looked for.
 MOST_LABELS, MOST_PARTS = 500, 100
 
@@ -128,13 +128,15 @@ def _first_sum(
     values: NDArray[np.float64], i: int, candidates: Sequence[list[int]]
 ) -> list[int] | None:
     """The first candidates whose numbers add up to those of label i, often enough to be meant."""
+    labels = values.shape[1]
+    needed = BITS + log2(labels * (2 * min(labels, MOST_PARTS) + 2))
     for parts in candidates:
         if len(parts) < 2:
             continue
         both = np.column_stack([values[:, parts].sum(axis=1), values[:, i]])
         both = both[~np.isnan(both).any(axis=1)]
         agrees = np.equal(both[:, 0], both[:, 1]).all()
-        if agrees and sum(log2(total + 1) for total in both[:, 1].tolist()) >= BITS:
+        if agrees and sum(log2(total + 1) for total in both[:, 1].tolist()) >= needed:
             return sorted(parts)
     return None
 

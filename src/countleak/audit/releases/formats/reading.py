@@ -14,11 +14,15 @@ from countleak.files import Name, is_file, read_text
 
 # A file that is read whole is no larger, and a workbook no larger when it is unpacked.
 MOST_BYTES = 2**28
+WHOLE = (".json", ".px", ".xlsx", ".xml")
 
 
 def read_rows(path: Name, count: str | None = None) -> Rows:
     """The rows of a file, of any format; ``count`` chooses one of several measures."""
-    match Path(path).suffix.lower():
+    suffix = Path(path).suffix.lower()
+    if suffix in WHOLE:
+        _require_small(path)
+    match suffix:
         case ".parquet":
             return _parquet(path)
         case ".xlsx":
@@ -26,10 +30,8 @@ def read_rows(path: Name, count: str | None = None) -> Rows:
         case ".json":
             return _json(path, count)
         case ".xml":
-            _require_small(path)
             return sdmx.from_file(path)
         case ".px":
-            _require_small(path)
             return px.read_px(path, count)
     return _csv(path)
 
@@ -54,9 +56,9 @@ def _lines(path: Name) -> int:
 
 
 def _json(path: Name, count: str | None) -> Rows:
-    _require_small(path)
+    text = read_text(path)
     try:
-        record: Any = json.loads(read_text(path))
+        record: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         what = getattr(error, "msg", type(error).__name__)
         raise InputError(f"{path}: not JSON ({what}); is the file cut off?") from None
@@ -138,6 +140,7 @@ def _require_unpacked_small(path: Name) -> None:
 
 
 def _require_small(path: Name) -> None:
-    file = Path(path)
-    if file.is_file() and file.stat().st_size > MOST_BYTES:
+    if not is_file(path):
+        raise InputError(f"{path}: no such file; check the name")
+    if Path(path).stat().st_size > MOST_BYTES:
         raise InputError(f"{path}: larger than 256 MiB; split it, or write it as CSV or Parquet")

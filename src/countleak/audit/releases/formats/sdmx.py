@@ -7,7 +7,7 @@ from typing import Any
 
 from countleak.audit.releases.formats.rows import Rows, Why, require_few, text_of
 from countleak.errors import InputError, MissingExtra
-from countleak.files import Name, is_file
+from countleak.files import Name
 
 VALUE = "OBS_VALUE"
 # Columns about the message, not about the people.
@@ -62,8 +62,6 @@ def from_file(path: Name) -> Rows:
         import sdmx
     except ImportError:
         raise MissingExtra("an SDMX-ML or SDMX-JSON file", "tables") from None
-    if not is_file(path):
-        raise InputError(f"{path}: no such file; check the name")
     # It tells developers of what it does not find in a message.
     logging.getLogger("sdmx").setLevel(logging.CRITICAL)
     try:
