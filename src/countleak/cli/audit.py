@@ -165,13 +165,10 @@ def audit(
 ) -> None:
     """Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed."""
     fail_above, rules = judging.checked(), stated.rules()
-    dry_run = questions.dry_run
-    people = people_asked(
-        target, who, live, questions.columns, secret=secret is not None, dry_run=dry_run
-    )
+    known, dry_run = questions.columns, questions.dry_run
+    people = people_asked(target, who, live, known, secret=secret is not None, dry_run=dry_run)
     answers = judging.known(people, who.id_column)
     named = answers.named(_given(secret, people))
-    values = len(named.conditions)
     if not answers.knows(named):
         judging.check_without(named)
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
@@ -184,7 +181,7 @@ def audit(
     rules = decoding.rules(rules, opened)
     by_table = asked_by_table(opened, plan)
     asking = questions.asking(by_table, probed, named, seed)
-    count = len(plan) * values
+    count = len(plan) * len(named.conditions)
     if target.is_live or dry_run:
         show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
     if dry_run:
