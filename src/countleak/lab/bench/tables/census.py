@@ -167,10 +167,10 @@ def _measured(seed: int, numbers: range | list[int], time_limit: float) -> Itera
             people=int(truth.sum()),
             cells=cells.size,
             shown=apart.shown,
-            most=apart.most,
+            most=float(apart.most),
             right=int(np.minimum(x, mine).sum()),
             guessed=int(truth.reshape(SHAPE).sum(axis=(0, 1)).max()),
-            fits=ledger.holds(mine.astype(np.float64)) and mine.sum() == truth.sum(),
+            fits=ledger.holds(mine.astype(np.float64)) and int(mine.sum()) == int(truth.sum()),
             reconstruct_seconds=done - begin,
             variability_seconds=end - done,
         )
