@@ -47,7 +47,8 @@ def components(ledger: Ledger, limits: Limits) -> list[tuple[NDArray[np.int64], 
 
 def connected(A: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which component each row and each cell of a system is in, by number."""
-    label = _labels(*A.tocoo().coords, A.shape)
+    rows, cells = A.tocoo().coords
+    label = _labels(rows, cells, A.shape)
     return label[: A.shape[0]].astype(np.int64), label[A.shape[0] :].astype(np.int64)
 
 

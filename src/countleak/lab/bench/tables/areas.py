@@ -106,13 +106,10 @@ def _margins(dimensions: int) -> Iterator[tuple[int, ...]]:
 def _sums(shape: tuple[int, ...], kept: tuple[int, ...]) -> NDArray[np.float64]:
     """A row per cell of the table by the axes ``kept``, of 1 at the groups that it adds up."""
     at = np.indices(shape).reshape(len(shape), -1)
-    sizes = [shape[axis] for axis in kept]
-    of = (
-        np.ravel_multi_index([at[axis] for axis in kept], sizes)
-        if kept
-        else np.zeros(at.shape[1], int)
-    )
-    return (np.arange(int(np.prod(sizes)) if kept else 1)[:, None] == of).astype(float)
+    of, size = np.zeros(at.shape[1], np.int64), 1
+    for axis in kept:
+        of, size = of * shape[axis] + at[axis], size * shape[axis]
+    return np.asarray(np.arange(size)[:, None] == of, np.float64)
 
 
 def _suppressed(tables: NDArray[np.int64]) -> NDArray[np.bool_]:
