@@ -121,7 +121,7 @@ def _rows(who: NDArray[np.bool_], by: tuple[NDArray[np.int64], ...]) -> NDArray[
     """The numbers of a table of those meant by some columns."""
     keys = np.stack([np.zeros(who.size, np.int64), *by], axis=1)
     of = np.unique(keys[who], axis=0)
-    return (who & (keys[None] == of[:, None]).all(axis=2)).astype(np.float64)
+    return np.asarray(who & (keys[None] == of[:, None]).all(axis=2), np.float64)
 
 
 def published(truth: NDArray[np.int64]) -> tuple[Ledger, NDArray[np.int64]]:
