@@ -297,7 +297,8 @@ class _Search:
     def left(self, sign: int) -> NDArray[np.int64]:
         """The ends of a side that are not settled and have any bound so far."""
         left = self.open
-        return left[(self._sign[left] == sign) & np.isfinite(self.bound[left])]
+        mine: NDArray[np.bool_] = (self._sign[left] == sign) & np.isfinite(self.bound[left])
+        return left[mine]
 
     def cost(self, ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """What is least where all of these ends are reached."""
