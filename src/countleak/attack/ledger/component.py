@@ -33,6 +33,11 @@ WORTHWHILE = 0.02
 PROPAGATION, LINEAR, INTEGER = range(3)
 # Primal: the vertex stays feasible when the cost changes.
 SIMPLEX = {"threads": 1, "presolve": "off", "solver": "simplex", "simplex_strategy": 4}
+DECIDED = (
+    highspy.HighsModelStatus.kOptimal,
+    highspy.HighsModelStatus.kUnbounded,
+    highspy.HighsModelStatus.kInfeasible,
+)
 
 
 class Contradiction(Exception):
@@ -191,6 +196,10 @@ class Component:
         model.changeColsCost(cells.size, cells, cost[cells])
         self._costly = cells
         model.run()
+        if model.getModelStatus() not in DECIDED:
+            # A basis that does not suit the new cost can leave the simplex undecided.
+            model.clearSolver()
+            model.run()
         match status := model.getModelStatus():
             case highspy.HighsModelStatus.kOptimal:
                 value = float(model.getInfo().objective_function_value)
@@ -271,7 +280,8 @@ class _Search:
     def open(self) -> NDArray[np.int64]:
         """The ends that are not settled, the upper ones first: those may show a group as large."""
         left = np.flatnonzero((self.best > self.bound) & ~np.tile(self.large, 2))
-        return left[np.argsort(self._sign[left], kind="stable")]
+        ordered: NDArray[np.int64] = left[np.argsort(self._sign[left], kind="stable")]
+        return ordered
 
     @property
     def large(self) -> NDArray[np.bool_]:
@@ -287,8 +297,8 @@ class _Search:
     def left(self, sign: int) -> NDArray[np.int64]:
         """The ends of a side that are not settled and have any bound so far."""
         left = self.open
-        bounded = np.isfinite(self.bound[left])
-        return np.asarray(left[(self._sign[left] == sign) & bounded], np.int64)
+        mine: NDArray[np.bool_] = (self._sign[left] == sign) & np.isfinite(self.bound[left])
+        return left[mine]
 
     def cost(self, ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """What is least where all of these ends are reached."""
