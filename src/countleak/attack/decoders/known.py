@@ -40,7 +40,7 @@ class Informed:
         rest = replace(
             transcript,
             queries=transcript.queries.without(people),
-            share=transcript.share + transcript.queries.dot(bits),
+            share=np.add(transcript.share, transcript.queries.dot(bits.astype(np.float64))),
         )
         return _restored(self.decoder.decode(rest), transcript.ids, people, bits)
 

@@ -46,7 +46,7 @@ def write_members(path: Name, rows: Rows) -> dict[str, Any]:
     with replacing(beside(path), "wb") as file:
         file.write(header_line(KIND, {"shape": list(rows.shape)}).encode())
         for bits in _bits(rows):
-            digest.update(bits)
+            digest.update(bits.tobytes())
             file.write(bits)
             size += bits.nbytes
     return {"bytes": size, "sha256": digest.hexdigest()}
@@ -79,7 +79,7 @@ def read_members(records: Records, shape: tuple[int, int]) -> Packed:
         raise records.fault(1, f"the header is damaged; {AGAIN}")
     if bits.size != expected:
         raise InputError(f"{path}: holds {bits.size} bytes of {expected}; {AGAIN}")
-    if hashlib.sha256(bits).hexdigest() != said.get("sha256"):
+    if hashlib.sha256(bits.data).hexdigest() != said.get("sha256"):
         raise InputError(f"{path}: these are not the bits of {records.path}; {AGAIN}")
     return Packed(bits.reshape(m, -1), n)
 

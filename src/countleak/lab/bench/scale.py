@@ -206,7 +206,7 @@ def _peak() -> float:
 
 def leaks(largest: int, seed: int, progress: Progress) -> list[Leak]:
     """The noise that still leaks 95%, by state evolution; tried by message passing up to a size."""
-    found = []
+    found: list[Leak] = []
     for n in SIZES:
         progress(len(found), len(SIZES))
         found.append(_leak(n, n <= largest, seed))
