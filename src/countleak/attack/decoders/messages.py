@@ -24,7 +24,7 @@ from countleak.progress import Progress, silent
 # Rounding to so small a share of the residuals' SD is as good as none.
 FINE = 0.5
 # Parameters that laws have, beyond one.
-MORE = {"normal": 0, "Laplace": 0, "mixed": 2, "rounded": 0}
+MORE = {"normal": 0, "Laplace": 0, "mixed": 2}
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,11 @@ def stated_channel(rules: Rules) -> Channel | None:
 def likeliest(passed: Passed, base: int) -> Channel:
     """The law that the residuals of a first pass speak for, answers being multiples of ``base``."""
     e, V = passed.residuals - passed.residuals.mean(), passed.blur
+    if base > max(FINE * sqrt(max(float((e * e).mean()) - V, 0.0)), 1):
+        # Where steps are wide, what rounding does is no noise that is independent of the counts,
+        # and residuals of a first pass, which took it for that, are no judge.
+        return Rounded(base)
     candidates: list[Channel] = [Normal(), Laplace(), Mixed()]
-    if base > FINE * sqrt(max(float((e * e).mean()) - V, 0.0)):
-        candidates.append(Rounded(base))
     fitted = [channel.fitted(e, V) for channel in candidates]
     merit = [
         e.size * channel.log_likelihood(e, V) - MORE[channel.name] * log(e.size) / 2

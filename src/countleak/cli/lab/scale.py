@@ -18,7 +18,8 @@ def scale(
         str, typer.Option(help="People, a list like 1000,10000; as many counts of each.")
     ] = "1000,2000,4000,8000,16000,32000,65536,131072",
     limit: Annotated[
-        float, typer.Option(help="Seconds that a run may take; a method that does ends there.")
+        float,
+        typer.Option(help="Seconds of processor time that a run may take; a method ends there."),
     ] = 180.0,
     picture: Annotated[
         Path | None, typer.Option(help="Draw time and memory to this file (.svg or .png).")
@@ -55,7 +56,8 @@ def scale(
                 "method": row.method,
                 "n = m": row.n,
                 "noise SD": f"{row.sigma:.1f}",
-                "seconds": f"{row.seconds:.2f}",
+                "processor s": f"{row.seconds:.2f}",
+                "clock s": f"{row.elapsed:.2f}",
                 "MiB": f"{row.memory:.0f}",
                 "right": percent(row.accuracy),
                 "95% interval": " to ".join(percent(end) for end in row.interval),

@@ -11,7 +11,7 @@ def draw_scale(rows: Sequence[Row], path: Path) -> None:
     """Draw each method's time and memory against people, on logarithmic scales."""
     alt = altair()
     panels = []
-    for what, title in (("seconds", "seconds"), ("memory", "memory, MiB")):
+    for what, title in (("seconds", "seconds of processor time"), ("memory", "memory, MiB")):
         points = [
             {"n": row.n, "value": getattr(row, what), "method": _legend(rows, row.method)}
             for row in rows
