@@ -163,11 +163,6 @@ class Transcript:
         return self.b - self.counts(x)[self.released]
 
     @property
-    def entries(self) -> int:
-        """How many weights the released answers have among them."""
-        return int(self.released.sum()) * self.ids.size
-
-    @property
     def over_bits(self) -> NDArray[np.int8]:
         """Whom each query weighs, (m, kn), among the bits of all values."""
         m, n = self.queries.matrix.shape

@@ -76,6 +76,14 @@ def test_they_are_as_good_as_random():
     assert singular[-1] > 0.47 and singular[0] < 1.53
 
 
+def test_the_seed_is_part_of_the_fingerprint():
+    # The same keys of rows by another seed: only the columns differ.
+    one = hashed_queries(np.arange(50), np.array([1]), 5)
+    other = hashed_queries(np.arange(50), np.array([0]), 5 + 0x1E3779B1)
+    assert one.parameters["key"].tolist() == other.parameters["key"].tolist()
+    assert one.digest != other.digest
+
+
 def test_a_file_holds_the_seed(tmp_path):
     queries = random_hashed(np.arange(1000), 300, np.random.default_rng(0))
     some = queries.take(np.array([250, 3, 3]))

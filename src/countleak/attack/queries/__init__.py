@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.attack.queries.hashing import HashedRows
 from countleak.attack.queries.ids import id_list
 from countleak.attack.queries.rows import Dense, Packed, Rows
 from countleak.errors import InputError, ShapeError
@@ -145,10 +146,12 @@ class Queries:
         content = hashlib.sha256(str(self.weights.shape).encode())
         settings = {name: values.tolist() for name, values in self.parameters.items()}
         content.update(json.dumps([id_list(self.ids), self.family.name, settings]).encode())
-        # How rows are held makes no difference; those of a hash are their parameters.
+        # How rows are held makes no difference; those of a hash are their parameters and a seed.
         if isinstance(self.rows, Packed):
             for block in self.rows.blocks():
                 content.update(block.tobytes())
+        elif isinstance(self.rows, HashedRows):
+            content.update(str(self.rows.seed).encode())
         elif isinstance(self.rows, Dense):
             content.update(np.ascontiguousarray(self.matrix).tobytes())
         return content.hexdigest()[:16]

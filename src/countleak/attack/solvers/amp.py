@@ -96,9 +96,9 @@ class MessagePassing:
     ) -> Passed:
         m, n = A.shape
         rate = 0.5 if self.prior is None else self.prior
-        p = np.full(n, rate) if start is None else start
+        p = A.arrays.full(n, rate) if start is None else start
         level = float(b.mean()) if start is None else float((b - A.dot(p)).mean())
-        g, onsager, channel = np.zeros(m), 0.0, self.channel
+        g, onsager, channel = A.arrays.zeros(m), 0.0, self.channel
         least, change, tau2, V, r, e = np.inf, np.inf, np.inf, 0.0, p, b
         done = 0
         for done in range(1, self.rounds + 1):
@@ -130,7 +130,8 @@ class MessagePassing:
 def _posterior(r: NDArray[np.float64], tau2: float, rate: float) -> NDArray[np.float64]:
     """Pr(x = 1 | r) for bits of that rate, seen through normal noise of variance tau2."""
     odds = np.clip((r - 0.5) / tau2 + np.log(rate / (1 - rate)), -700, 700)
-    return np.asarray(1 / (1 + np.exp(-odds)))
+    p: NDArray[np.float64] = 1 / (1 + np.exp(-odds))
+    return p
 
 
 def _doubt(r: NDArray[np.float64], tau2: float, change: float) -> str:

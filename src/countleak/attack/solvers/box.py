@@ -34,11 +34,12 @@ class BoxSquares:
 
         def residual(x: NDArray[np.float64]) -> NDArray[np.float64]:
             left = b - A.dot(x)
-            return np.asarray(left - left.mean())
+            centred: NDArray[np.float64] = left - left.mean()
+            return centred
 
         # The largest eigenvalue of A'A for independent rows; too small a bound is corrected.
         bound = m * A.variance * (1 + np.sqrt(n / m)) ** 2
-        x = np.full(n, 0.5)
+        x = A.arrays.full(n, 0.5)
         r = residual(x)
         enough = self.tolerance * max(float(r @ r), m * 1e-3)
         y, r_y, momentum = x, r, 1.0

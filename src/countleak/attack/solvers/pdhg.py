@@ -81,10 +81,11 @@ class _Run:
         # The longest direction of the centred matrix, and of what is left along the mean.
         across = sqrt(m * centred.variance) * (1 + sqrt(n / m))
         self.k = max((centred.density**2 * m * n) / across**2 - 1, 0.0)
-        self.x = np.full(n, 0.5) if start is None else start
-        self.y = np.zeros(m)
-        self.Qx, self.Qty = products.dot(self.x), np.zeros(n)
-        self.norm = self._norm(np.random.default_rng(0).normal(size=n))
+        arrays = centred.arrays
+        self.x = arrays.full(n, 0.5) if start is None else start
+        self.y = arrays.zeros(m)
+        self.Qx, self.Qty = products.dot(self.x), arrays.zeros(n)
+        self.norm = self._norm(arrays.asarray(np.random.default_rng(0).normal(size=n)))
         self.weight = sqrt(m / n)
         self.best: tuple[Vector, Vector] = (self.x, self.y)
         self.lower, self.upper = -inf, inf
@@ -127,7 +128,8 @@ class _Run:
                 low = middle
             else:
                 high = middle
-        return np.asarray(np.clip(goal - share * (low + high) / 2, -1.0, 1.0))
+        y: Vector = np.clip(goal - share * (low + high) / 2, -1.0, 1.0)
+        return y
 
     def look(self, step: int) -> float:
         """The relative gap of the best so far; starts again where the average is clearly better."""

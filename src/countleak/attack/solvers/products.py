@@ -1,6 +1,6 @@
 """All that methods for very many people ask of a matrix: its two products."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 class Products(Protocol):
     """A matrix Q (m, n) of 0 and 1, wherever its products are computed.
 
-    Vectors may be those of any array module that answers to NumPy's functions.
+    Vectors are NumPy's, or those of the module that a matrix names as its ``arrays``, which must
+    answer to NumPy's functions as CuPy's do.
     """
 
     @property
@@ -26,6 +27,11 @@ class Products(Protocol):
         ...
 
 
+def arrays_of(products: Products) -> Any:
+    """The module whose arrays a matrix takes and gives: NumPy, unless it names another."""
+    return getattr(products, "arrays", np)
+
+
 class Centred:
     """Q - d, whose entries are 0 on average, for Q whose entries are 1 with frequency d.
 
@@ -37,14 +43,16 @@ class Centred:
     def __init__(self, products: Products):
         """Measure the density, with one product."""
         m, n = products.shape
-        self._products, self.shape = products, (m, n)
-        self.density = float(products.dot(np.ones(n)).mean()) / n
+        self._products, self.shape, self.arrays = products, (m, n), arrays_of(products)
+        self.density = float(products.dot(self.arrays.ones(n)).mean()) / n
         self.variance = max(self.density * (1 - self.density), 1e-12)
 
     def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """(Q - d) x."""
-        return np.asarray(self._products.dot(x) - self.density * x.sum())
+        out: NDArray[np.float64] = self._products.dot(x) - self.density * x.sum()
+        return out
 
     def tdot(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """(Q - d)'y."""
-        return np.asarray(self._products.tdot(y) - self.density * y.sum())
+        out: NDArray[np.float64] = self._products.tdot(y) - self.density * y.sum()
+        return out
