@@ -53,10 +53,10 @@ def test_wild_answers_are_seen_through():
 
 
 def test_rounding_is_no_normal_noise():
-    rows, bits, exact = world(2000, 2500, Gaussian(0.01))
-    answers = 30 * np.round(exact / 30)
+    rows, bits, exact = world(2000, 3000, Gaussian(0.01))
+    answers = 24 * np.round(exact / 24)
     normal = MessagePassing(Normal()).solve(rows, answers).probability
-    found = MessagePassing(Rounded(30)).solve(rows, answers)
+    found = MessagePassing(Rounded(24)).solve(rows, answers)
     assert found.settled
     assert ((found.probability > 0.5) == bits).mean() > ((normal > 0.5) == bits).mean() + 0.02
 

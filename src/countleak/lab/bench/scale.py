@@ -1,6 +1,6 @@
 """How far the attack goes: time, memory and accuracy as the people grow in number.
 
-Hashed subsets, as many counts as people, and normal noise of SD sqrt(n)/18, which leaves about the
+Hashed subsets, as many counts as people, and normal noise of SD sqrt(n)/10, which leaves about the
 same accuracy at every n. Each run is a process of its own, so that its memory is its own. Beside it
 stand HiGHS, its PDLP and scipy's lsq_linear on the same answers, until one of them would take too
 long.
@@ -34,7 +34,7 @@ from countleak.errors import NoPrediction, NoResult
 from countleak.progress import Progress
 
 # The noise's SD is the square root of the people over this.
-LAW = 18.0
+LAW = 10.0
 # Time grows by less than the cube of the people: what would take longer than the limit is left out.
 WORST_GROWTH = 3.0
 # Seconds of processor time for imports, compiling and the answers.
