@@ -12,7 +12,6 @@ from countleak.attack.guess import Guess, WithinBound
 from countleak.attack.queries.ids import id_list
 from countleak.attack.secrets import Secret
 from countleak.attack.transcript import Transcript
-from countleak.audit.budget.beside import predicted_in_words
 from countleak.audit.people import People
 from countleak.audit.scores import Score
 from countleak.audit.targets import Target
@@ -290,8 +289,6 @@ class AuditResult:
             lines.append("The truth is not known here, so no success rate can be given.")
         if self.confidence is not None:
             lines.append(f"By its own probabilities {expected_in_words(self.guess)}.")
-            if predicted := predicted_in_words(self.guess, int(self.transcript.released.sum())):
-                lines.append(f"{predicted}.")
         elif self.score is None:
             why = f"the model does not fit these answers ({misfit})" if misfit else ""
             lines.append(

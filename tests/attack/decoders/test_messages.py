@@ -91,7 +91,8 @@ def test_least_squares_for_many_is_that_for_few(monkeypatch):
     few = LeastSquares().decode(transcript)
     monkeypatch.setattr("countleak.attack.decoders.least_squares.MOST_PEOPLE", 100)
     many = LeastSquares().decode(transcript)
-    assert (many.values == few.values).mean() > 0.98
+    # The level of the answers is left open, which costs a few bits.
+    assert (many.values == few.values).mean() > 0.96
     assert many.basis.sigma == pytest.approx(few.basis.sigma, rel=0.03)
     assert many.basis.mean_standard_error == pytest.approx(few.basis.mean_standard_error, rel=0.2)
 

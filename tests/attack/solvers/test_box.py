@@ -27,3 +27,5 @@ def test_too_few_steps_are_an_error():
     Q = rng.integers(0, 2, (80, 60), dtype=np.int8)
     with pytest.raises(SolverError, match="did not settle in 3 steps"):
         BoxSquares(1e-12, 3).solve(Dense(Q), rng.normal(30, 5, 80))
+    rough = BoxSquares(1e-12, 7, rough=True).solve(Dense(Q), rng.normal(30, 5, 80))
+    assert (rough.iterations, rough.gap > 0) == (5, True)
