@@ -1,10 +1,13 @@
 """Pictures of how far the attack goes: time against people, and the noise that still leaks."""
 
 from collections.abc import Sequence
+from math import sqrt
 from pathlib import Path
 
 from countleak.audit.report.drawing import MISSED, QUIET, RECOVERED, altair, save
 from countleak.lab.bench.scale import Leak, Row, exponent
+
+PREDICTED, LAW = "95% leak, by state evolution", "a multiple of the square root of n"
 
 
 def draw_scale(rows: Sequence[Row], path: Path) -> None:
@@ -41,36 +44,42 @@ def draw_leaks(found: Sequence[Leak], path: Path) -> None:
     """Draw the noise at which 95% still leak against people, with the square-root law beside it."""
     alt = altair()
     log = alt.Scale(type="log", nice=False)
-    last = found[-1]
-    values = [
-        {"n": leak.n, "sigma": sigma, "what": what}
-        for leak in found
-        for what, sigma in (
-            ("95% leak, by state evolution", leak.sigma),
-            ("the square root of n", last.sigma * (leak.n / last.n) ** 0.5),
+    last, layers = found[-1], []
+    # The law lies under the line: they are hard to tell apart.
+    for what, width, opacity in ((LAW, 9.0, 0.35), (PREDICTED, 2.5, 1.0)):
+        values = [
+            {
+                "n": leak.n,
+                "sigma": leak.sigma if what == PREDICTED else last.sigma * sqrt(leak.n / last.n),
+                "what": what,
+            }
+            for leak in found
+        ]
+        layers.append(
+            alt.Chart(alt.Data(values=values))
+            .mark_line(strokeWidth=width, opacity=opacity)
+            .encode(
+                x=alt.X("n:Q", scale=log, title="people, and as many counts"),
+                y=alt.Y("sigma:Q", scale=log, title="SD of the noise, in people"),
+                color=alt.Color(
+                    "what:N",
+                    title=None,
+                    scale=alt.Scale(domain=[PREDICTED, LAW], range=[RECOVERED, QUIET]),
+                    legend=alt.Legend(
+                        labelLimit=400, symbolType="stroke", symbolOpacity=1, orient="bottom"
+                    ),
+                ),
+            )
         )
-    ]
     tried = [
         {"n": leak.n, "sigma": leak.sigma, "share": f"{leak.attained:.1%}"}
         for leak in found
         if leak.attained is not None
     ]
-    line = (
-        alt.Chart(alt.Data(values=values))
-        .mark_line(strokeWidth=2.5)
-        .encode(
-            x=alt.X("n:Q", scale=log, title="people, and as many counts"),
-            y=alt.Y("sigma:Q", scale=log, title="SD of the noise, in people"),
-            color=alt.Color(
-                "what:N", title=None, sort=None, scale=alt.Scale(range=[RECOVERED, QUIET])
-            ),
-            strokeDash=alt.StrokeDash("what:N", sort=None, legend=None),
-        )
-    )
     marks = alt.Chart(alt.Data(values=tried)).encode(
         x=alt.X("n:Q", scale=log), y=alt.Y("sigma:Q", scale=log)
     )
     points = marks.mark_point(filled=True, size=60, color=MISSED)
     shares = marks.mark_text(dy=-10, dx=-8, align="right", color=QUIET).encode(text="share:N")
     title = "Noise that still leaks 95%; dots: simulated, what message passing got right"
-    save((line + points + shares).properties(width=460, height=320, title=title), path)
+    save(alt.layer(*layers, points, shares).properties(width=460, height=320, title=title), path)
