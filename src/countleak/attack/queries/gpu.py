@@ -6,8 +6,8 @@ exact from there on. An entry is off by at most ``1 / 2^16`` of the largest, or 
 """
 
 import tempfile
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,99 +47,114 @@ def device() -> str:
 
 @dataclass(frozen=True, eq=False)
 class OnGpu:
-    """The products of ``rows`` on the GPU, of vectors that are rounded to ``digits`` of 16 bits."""
+    """The products of ``rows`` on the GPU, of vectors that are rounded to ``digits`` of 16 bits.
+
+    They are CuPy's, or NumPy's ``on_host``, as are the products.
+    """
 
     rows: HashedRows
     digits: int = 1
-    _keys: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    on_host: bool = False
 
     def __post_init__(self) -> None:
         device()
+
+    @property
+    def arrays(self) -> Any:
+        """The module whose arrays are taken and given."""
+        if self.on_host:
+            return np
+        import cupy
+
+        return cupy
 
     @property
     def shape(self) -> tuple[int, int]:
         """m and n."""
         return self.rows.shape
 
-    def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    @cached_property
+    def _sides(self) -> tuple["_Side", "_Side"]:
+        return _Side.of(self.rows.by_row, 8), _Side.of(self.rows.by_column, 4)
+
+    def dot(self, x: Any) -> Any:
         """Q x (m,)."""
-        (by_row, row_at), (by_column, column_at) = self.rows.by_row, self.rows.by_column
-        values = np.zeros(4 * by_column.size)
-        values[column_at] = x
-        return self._product("row", by_row, "column", by_column, values, 8)[row_at]
+        of_rows, of_columns = self._sides
+        return self._product(x, of_columns, of_rows)
 
-    def tdot(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def tdot(self, y: Any) -> Any:
         """Q'y (n,)."""
-        (by_row, row_at), (by_column, column_at) = self.rows.by_row, self.rows.by_column
+        of_rows, of_columns = self._sides
+        return self._product(y, of_rows, of_columns)
+
+    def _product(self, vector: Any, inner: "_Side", outer: "_Side") -> Any:
+        """For each place of the ``outer`` side, the sum of the inner values at its ones."""
+        import cupy
+
+        values = cupy.zeros(inner.keys.size * inner.share)
         # A row may have been taken twice.
-        values = np.bincount(row_at, y, minlength=8 * by_row.size)
-        return self._product("column", by_column, "row", by_row, values, 4)[column_at]
-
-    def _product(
-        self,
-        out_side: str,
-        out_keys: NDArray[np.uint32],
-        in_side: str,
-        in_keys: NDArray[np.uint32],
-        values: NDArray[np.float64],
-        slots: int,
-    ) -> NDArray[np.float64]:
-        """The sums for ``slots`` outputs per key, of the values at the other side's keys."""
-        import cupy
-
-        outer, inner = self._on_device(out_side, out_keys), self._on_device(in_side, in_keys)
-        per_key = values.size // in_keys.size
+        cupy.add.at(values, inner.place, cupy.asarray(vector, np.float64))
         whole, unit = _whole(values, self.digits)
-        sums = np.zeros(out_keys.size * slots)
-        stages = inner.size // INNER
-        tiles = outer.size // OUTER
-        cuts = max(1, min(stages, BLOCKS // tiles))
-        most = -(-stages // cuts)
+        stages, tiles = inner.keys.size // INNER, outer.keys.size // OUTER
+        most = -(-stages // max(1, min(stages, BLOCKS // tiles)))
+        spread, product = _kernels(outer.share)
+        planes = cupy.empty(inner.keys.size * outer.share * 16, np.uint32)
+        sums = cupy.zeros(outer.keys.size * outer.share)
         for digit in range(self.digits):
-            part = cupy.zeros(inner.size * per_key, cupy.int16)
-            part[: values.size] = cupy.asarray(_digit(whole, digit, self.digits))
-            planes = cupy.empty(inner.size * slots * 16, cupy.uint32)
-            spread, product = _kernels(slots)
-            words = planes.size
-            spread((-(-words // THREADS),), (THREADS,), (part, planes, np.uint64(words)))
-            out = cupy.zeros(outer.size * slots, cupy.int64)
-            grid = (tiles, -(-stages // most))
-            given = (outer, inner, planes, out, np.int32(stages), np.int32(most))
-            product(grid, (THREADS,), given, shared_mem=product.max_dynamic_shared_size_bytes)
-            sums += out[: sums.size].get() * (unit * float(RADIX) ** digit)
-        return sums
+            words = -(-planes.size // THREADS)
+            part = _digit(whole, digit, self.digits)
+            spread((words,), (THREADS,), (part, planes, np.uint64(planes.size)))
+            out = cupy.zeros(sums.size, np.int64)
+            given = (outer.keys, inner.keys, planes, out, np.int32(stages), np.int32(most))
+            shared = product.max_dynamic_shared_size_bytes
+            product((tiles, -(-stages // most)), (THREADS,), given, shared_mem=shared)
+            sums += out * (unit * float(RADIX) ** digit)
+        found = sums[outer.place]
+        return found.get() if self.on_host else found
 
-    def _on_device(self, side: str, keys: NDArray[np.uint32]) -> Any:
-        """The keys of a side, and any others up to a multiple of what a block takes."""
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Rows, or columns: the ``keys`` that a ``share`` of them have in common, and their places.
+
+    Keys are filled up to a multiple of what a block takes; nothing is at the places of the others.
+    """
+
+    keys: Any
+    place: Any
+    share: int
+
+    @classmethod
+    def of(cls, sides: tuple[NDArray[np.uint32], NDArray[np.int64]], share: int) -> "_Side":
         import cupy
 
-        if side not in self._keys:
-            padded = np.zeros(-(-keys.size // OUTER) * OUTER, np.uint32)
-            padded[: keys.size] = keys
-            self._keys[side] = cupy.asarray(padded)
-        return self._keys[side]
+        keys, place = sides
+        padded = np.zeros(-(-keys.size // OUTER) * OUTER, np.uint32)
+        padded[: keys.size] = keys
+        return cls(cupy.asarray(padded), cupy.asarray(place), share)
 
 
-def _whole(values: NDArray[np.float64], digits: int) -> tuple[NDArray[np.int64], float]:
+def _whole(values: Any, digits: int) -> tuple[Any, float]:
     """The values as whole numbers of so many digits, and the unit that they count in.
 
     Whole numbers that fit are taken as they are.
     """
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = float(abs(values).max())
     most = LARGEST * RADIX ** (digits - 1)
-    if largest <= most and np.array_equal(values, np.rint(values)):
-        return values.astype(np.int64), 1.0
+    nearest = np.rint(values)
+    if largest <= most and bool((values == nearest).all()):
+        return nearest.astype(np.int64), 1.0
     unit = largest / most
     return np.rint(values / unit).astype(np.int64), unit
 
 
-def _digit(whole: NDArray[np.int64], digit: int, digits: int) -> NDArray[np.int16]:
+def _digit(whole: Any, digit: int, digits: int) -> Any:
     """One digit, the last of them the highest; all but that lie between -2^15 and 2^15 - 1."""
     for _ in range(digit):
         whole = (whole + RADIX // 2) >> 16
-    if digit == digits - 1:
-        return whole.astype(np.int16)
-    return (((whole + RADIX // 2) & (RADIX - 1)) - RADIX // 2).astype(np.int16)
+    if digit < digits - 1:
+        whole = ((whole + RADIX // 2) & (RADIX - 1)) - RADIX // 2
+    return whole.astype(np.int16)
 
 
 @cache

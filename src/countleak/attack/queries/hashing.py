@@ -70,13 +70,13 @@ class HashedRows:
         return self.rows.size, self.columns.size
 
     @cached_property
-    def _of_rows(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    def by_row(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """The keys that rows share, and where each row stands among eight to a key."""
         groups, group = np.unique(16 * (self.rows // 128) + self.rows % 16, return_inverse=True)
         return keys(groups, self.seed), 8 * group + parts(self.rows)
 
     @cached_property
-    def _of_columns(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    def by_column(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """The keys that columns share, and where each column stands among four to a key."""
         quads, quad = np.unique(self.columns // 4, return_inverse=True)
         return keys(quads, ~self.seed & ALL), 4 * quad + self.columns % 4
@@ -84,7 +84,7 @@ class HashedRows:
     def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         from countleak.attack.queries.kernels import hashed_times
 
-        (by_row, row_at), (by_column, column_at) = self._of_rows, self._of_columns
+        (by_row, row_at), (by_column, column_at) = self.by_row, self.by_column
         by_column = _padded(by_column, 8)
         values, out = np.zeros(4 * by_column.size), np.empty((by_row.size, 8))
         values[column_at] = x
@@ -97,7 +97,7 @@ class HashedRows:
     def tdot(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         from countleak.attack.queries.kernels import hashed_transposed_times
 
-        (by_row, row_at), (by_column, column_at) = self._of_rows, self._of_columns
+        (by_row, row_at), (by_column, column_at) = self.by_row, self.by_column
         by_row = _padded(by_row, 4)
         values, out = np.zeros(8 * by_row.size), np.empty((by_column.size, 4))
         # A row may have been taken twice.
