@@ -38,7 +38,7 @@ def test_products_are_those_of_the_matrix(name, rows):
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs to choose cores")
 def test_sums_are_the_same_on_any_number_of_cores():
-    rows, x = HashedRows(9, np.arange(9000), np.arange(700)), RNG.normal(size=700)
+    rows, x = HashedRows(9, np.arange(9000), np.arange(2000)), RNG.normal(size=2000)
     cores = os.sched_getaffinity(0)
     several = rows.dot(x), rows.tdot(rows.dot(x))
     os.sched_setaffinity(0, {min(cores)})

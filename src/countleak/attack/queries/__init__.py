@@ -113,6 +113,13 @@ class Queries:
         """
         return self.rows.dot(np.asarray(x, dtype=np.float64))
 
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many people each query weighs (m,)."""
+        if isinstance(self.rows, Dense):
+            return np.asarray(np.abs(self.matrix).sum(axis=1, dtype=np.int64))
+        return np.rint(self.dot(np.ones(self.ids.size))).astype(np.int64)
+
     def members(self, position: int) -> NDArray[np.int64]:
         """Whom a query counts, by their places among the ids."""
         return np.flatnonzero(self.rows.take(np.array([position])).dense()[0] == 1)

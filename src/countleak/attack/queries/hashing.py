@@ -90,7 +90,9 @@ class HashedRows:
         values[column_at] = x
         each = values.reshape(-1, 4)
         share_out(
-            lambda first, last: hashed_times(by_row, by_column, each, out, first, last), by_row.size
+            lambda first, last: hashed_times(by_row, by_column, each, out, first, last),
+            by_row.size,
+            32 * by_row.size * by_column.size,
         )
         return out.ravel()[row_at]
 
@@ -106,6 +108,7 @@ class HashedRows:
         share_out(
             lambda first, last: hashed_transposed_times(by_row, by_column, each, out, first, last),
             by_column.size,
+            32 * by_row.size * by_column.size,
         )
         return out.ravel()[column_at]
 

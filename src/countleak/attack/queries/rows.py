@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 # Entries up to which rows are held in a byte each: it is quicker, and small.
 SMALL = 30_000_000
+# Entries that a core passes in a millisecond.
+FEW = 2**24
 # Entries, in bytes, that are made of bits at a time.
 CHUNK = 2**24
 
@@ -104,9 +106,14 @@ class Packed:
     def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         from countleak.attack.queries.kernels import packed_times
 
-        out = np.empty(self.bits.shape[0])
+        m = self.bits.shape[0]
+        out = np.empty(m)
         padded = extended(x, 8 * self.bits.shape[1])
-        share_out(lambda first, last: packed_times(self.bits, padded, out, first, last), out.size)
+        share_out(
+            lambda first, last: packed_times(self.bits, padded, out, first, last),
+            m,
+            m * self.people,
+        )
         return out
 
     def tdot(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -115,7 +122,9 @@ class Packed:
         m, width = self.bits.shape
         out, padded = np.empty(8 * width), extended(y, -(-m // 32) * 32)
         share_out(
-            lambda first, last: packed_transposed_times(self.bits, padded, out, first, last), width
+            lambda first, last: packed_transposed_times(self.bits, padded, out, first, last),
+            width,
+            m * self.people,
         )
         return out[: self.people]
 
@@ -159,13 +168,16 @@ def extended(values: NDArray[Any], size: int) -> NDArray[np.float64]:
     return out
 
 
-def share_out(task: Callable[[int, int], None], count: int) -> None:
-    """Call ``task`` for parts of 0, ..., count - 1 on all cores that this process may use."""
+def share_out(task: Callable[[int, int], None], count: int, entries: int) -> None:
+    """Call ``task`` for parts of 0, ..., count - 1 on all cores that this process may use.
+
+    A product of so few ``entries`` that threads would take longer to start is left on one.
+    """
+    if entries < FEW:
+        task(0, count)
+        return
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     ends = np.linspace(0, count, min(cores, max(1, count // 64)) + 1).astype(int).tolist()
-    if len(ends) == 2:
-        task(0, count)
-        return
     with ThreadPoolExecutor(len(ends) - 1) as pool:
         list(pool.map(task, ends[:-1], ends[1:]))
