@@ -130,7 +130,7 @@ class Passing(Basis):
     """Message passing: the noise's ``law`` and ``sigma``, and the share of ones, ``prior``.
 
     After ``rounds`` every bit was seen through normal noise of SD ``tau``. Queries count a share
-    ``density`` of the people.
+    ``density`` of the people; ``computed`` says where products with them were.
     """
 
     law: str
@@ -139,6 +139,7 @@ class Passing(Basis):
     density: float
     tau: float
     rounds: int
+    computed: str = "on the processor"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from countleak.attack.decoders.polish import Polished
 from countleak.attack.decoders.robust import Robust
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.decoders.sums import Sums
-from countleak.attack.guess import WORDS, Guess
+from countleak.attack.guess import WORDS, Guess, Passing
 from countleak.attack.guess_file import write_guess
 from countleak.attack.noise import Noise, Shape
 from countleak.attack.programs import CappedDmt, DiNi, Dmt, Point, Program
@@ -321,6 +321,8 @@ def _tell(guess: Guess, out: Path, predicted: str) -> None:
         console.say(f"{name.replace('_', ' ').capitalize()}: {_brief(value)}")
     if basis.picked_because:
         console.say(f"Picked {basis.decoder}: {basis.picked_because}")
+    if isinstance(basis, Passing) and basis.computed != Passing.computed:
+        console.say(f"Products with the queries were computed {basis.computed}")
     if guess.confidence is not None and claims:
         if guess.claimed.all():
             console.say(f"By its own probabilities {expected_in_words(guess)}")

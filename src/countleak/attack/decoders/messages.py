@@ -5,18 +5,21 @@ the residuals of a first pass. Where messages do not settle nothing is made up: 
 least squares then, without probabilities.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from countleak.attack.guess import Guess, Passing, bits_from
 from countleak.attack.noise import Noise, Shape
+from countleak.attack.queries.gpu import OnGpu, quickest
 from countleak.attack.readings import base_of
 from countleak.attack.rules import Rules
 from countleak.attack.solvers.amp import MessagePassing, Passed
 from countleak.attack.solvers.box import BoxSquares
 from countleak.attack.solvers.channels import Channel, Laplace, Mixed, Normal, Rounded
+from countleak.attack.solvers.products import Products, arrays_of, on_host
 from countleak.attack.transcript import Transcript
 from countleak.errors import InputError
 from countleak.progress import Progress, silent
@@ -46,7 +49,8 @@ class Messages:
     def decode(self, transcript: Transcript) -> Guess:
         """Pass messages, and guess the likelier value of everyone."""
         released = transcript.where(transcript.released)
-        passed = self._passed(released)
+        products, computed = quickest(released.queries.rows)
+        passed = self._passed(products, released.b)
         basis = Passing(
             decoder="messages",
             law=passed.channel.name,
@@ -55,31 +59,36 @@ class Messages:
             density=passed.density,
             tau=passed.tau,
             rounds=passed.rounds,
+            computed=computed,
             misfit=passed.doubt,
             noise=noise_of(passed.channel),
         )
         if passed.settled:
-            return bits_from(transcript.ids, passed.probability, basis)
-        x = BoxSquares(1e-3, 300, rough=True).solve(released.queries.rows, released.b).x
+            return bits_from(transcript.ids, on_host(passed.probability), basis)
+        b = arrays_of(products).asarray(released.b)
+        x = on_host(BoxSquares(1e-3, 300, rough=True).solve(products, b).x)
         everyone = np.ones(x.size, np.bool_)
         values = (x >= 0.5).astype(np.int8)
         return Guess(transcript.ids, values, everyone, basis, margin=2 * np.abs(x - 0.5))
 
-    def _passed(self, released: Transcript) -> Passed:
+    def _passed(self, products: Products, b: NDArray[np.float64]) -> Passed:
         """The messages under the law that is stated, or the likeliest."""
-        rows, b = released.queries.rows, released.b
         stated = stated_channel(self.rules)
-        first = self._solver(stated or Normal()).solve(rows, b)
+        first = self._solved(products, b, stated or Normal())
         if stated is not None:
             return first
-        channel = likeliest(first, base_of(b))
+        channel = likeliest(replace(first, residuals=on_host(first.residuals)), base_of(b))
         if channel.name == "normal":
             return first
-        second = self._solver(channel).solve(rows, b)
+        second = self._solved(products, b, channel)
         return second if second.settled or not first.settled else first
 
-    def _solver(self, channel: Channel) -> MessagePassing:
-        return MessagePassing(channel, self.prior, progress=self.progress)
+    def _solved(self, products: Products, b: NDArray[np.float64], channel: Channel) -> Passed:
+        if isinstance(products, OnGpu):
+            # Of all laws the normal one alone gets by without SciPy's functions.
+            products = replace(products, on_host=not isinstance(channel, Normal))
+        solver = MessagePassing(channel, self.prior, progress=self.progress)
+        return solver.solve(products, arrays_of(products).asarray(b))
 
 
 def stated_channel(rules: Rules) -> Channel | None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries.hashing import HashedRows
+from countleak.attack.queries.rows import Rows
 from countleak.errors import NoResult
 
 SOURCE = Path(__file__).with_name("hashed.cu")
@@ -24,6 +25,8 @@ LARGEST, RADIX = 2**15 - 1, 2**16
 OUTER, INNER, THREADS, STAGES = 128, 64, 256, 3
 # Blocks under which a product is cut along its sums too.
 BLOCKS = 1024
+# Entries of a matrix from which it is worth while to load CuPy.
+MANY = 2**32
 
 
 class NoGpu(NoResult):
@@ -43,6 +46,19 @@ def device() -> str:
     if int(cupy.cuda.Device().compute_capability) < 80:
         raise NoGpu(f"{name} has no binary tensor cores; compute capability 8.0 is needed")
     return str(name)
+
+
+def quickest(rows: Rows) -> tuple["Rows | OnGpu", str]:
+    """The products of ``rows``, and where they are computed: on the GPU if they are many hashed.
+
+    Without a GPU that can be used, and for all other rows, on the processor.
+    """
+    if not isinstance(rows, HashedRows) or rows.rows.size * rows.columns.size < MANY:
+        return rows, "on the processor"
+    try:
+        return OnGpu(rows), f"on {device()}"
+    except NoGpu as why:
+        return rows, f"on the processor: {why}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,11 @@ def arrays_of(products: Products) -> Any:
     return getattr(products, "arrays", np)
 
 
+def on_host(vector: Any) -> NDArray[np.float64]:
+    """A vector of any module, as NumPy's."""
+    return np.asarray(vector.get() if hasattr(vector, "get") else vector)
+
+
 class Centred:
     """Q - d, whose entries are 0 on average, for Q whose entries are 1 with frequency d.
 
