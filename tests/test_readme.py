@@ -28,6 +28,7 @@ PAGES = (
     "docs/diffix.md",
     "docs/protocol.md",
     "docs/report.md",
+    "docs/scale.md",
     "docs/secrets.md",
     "docs/tables.md",
 )
