@@ -12,10 +12,11 @@ from typing import Any
 from countleak.audit.query_log.account import (
     MOST_CONDITIONS,
     Account,
+    Accountant,
     Alarm,
     Sequence_,
-    account_of,
 )
+from countleak.audit.query_log.logic import Logic
 from countleak.audit.query_log.counts import Asked, Reader, Reading
 from countleak.audit.query_log.members import Members, members_of
 from countleak.audit.query_log.reading import Logged, read_log
@@ -73,7 +74,10 @@ class LogAudit:
         ]
         lines += [self._account_in_words(account) for account in self.accounts]
         alarms = self.alarms
-        lines.append(f"Alarms: {self.found:,} groups of {few} are pinned.")
+        proven = sum(alarm.is_proven for alarm in alarms)
+        lines.append(
+            f"Alarms: {self.found:,} groups of {few} are pinned, {proven:,} by the answers alone."
+        )
         for alarm in alarms[:SHOWN]:
             user = f", {clean(alarm.user)}" if alarm.user else ""
             when = f", {clean(alarm.by.time)}" if alarm.by.time else ""
@@ -82,6 +86,8 @@ class LogAudit:
                 f"  query {alarm.by.number} (line {alarm.by.line}{when}{user}): "
                 f"{clean(alarm.equation)}{secret}"
             )
+            if not alarm.is_proven:
+                lines.append(f"    {clean(alarm.rests_on)}")
         if len(alarms) > SHOWN:
             lines.append(f"  ... and {len(alarms) - SHOWN:,} more")
         unproven = sum(account.unproven for account in self.accounts)
@@ -202,9 +208,10 @@ def audit_log(
         for condition in members.of[at]
         if not isinstance(condition, str)
     )
+    accountant = Accountant(members, Logic(held), options.small, secret)
     accounts = []
     for user, counts in _by_user(sequence, options.per_user).items():
-        accounts.append(account_of(members, counts, options.small, user, secret))
+        accounts.append(accountant.account(counts, user))
         entries.leave_out(accounts[-1], counts)
     return LogAudit(
         len(logged),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.ledger.row_space import Bits, Pinned, RowSpace
+from countleak.audit.query_log.logic import ANSWERS_ALONE, Logic
 from countleak.audit.query_log.members import Members, packed, unpacked
 from countleak.audit.query_log.reading import Logged
 from countleak.audit.query_log.table import WORD
@@ -42,15 +43,21 @@ class Term:
 class Alarm:
     """A group of a few people whose count is pinned from the query ``by`` on, and the proof.
 
-    ``user`` is whose account it is of, None where all have one. ``names_secret`` says that the
-    secret column tells the group from others. ``rows`` are the cells of the account it consists of.
+    ``user`` is whose account it is of, None where all have one. It ``rests_on`` the answers alone,
+    or on somebody not existing. ``names_secret``: the secret column tells the group from others.
     """
 
     by: Logged
     people: int
     terms: tuple[Term, ...]
+    rests_on: str
     user: str | None = None
     names_secret: bool = False
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the answers prove it to somebody who knows nothing else."""
+        return self.rests_on == ANSWERS_ALONE
 
     @property
     def equation(self) -> str:
@@ -77,6 +84,7 @@ class Alarm:
             "earlier": sorted({t.query for t in self.terms} - {self.by.number}),
             "terms": [term.record() for term in self.terms],
             "equation": self.equation,
+            "rests_on": self.rests_on,
             "names_secret": self.names_secret,
         }
 
@@ -108,47 +116,65 @@ class Account:
 Sequence_ = Sequence[tuple[Logged, int]]
 
 
-def account_of(
-    members: Members,
-    sequence: Sequence_,
-    small: int,
-    user: str | None = None,
-    secret: frozenset[int] = frozenset(),
-) -> Account:
-    """The account of counts in their order; ``secret`` are the conditions that name the secret."""
-    first = _first_asked(members, sequence)
-    kept = list(first)[:MOST_CONDITIONS]
-    if not kept:
-        return Account(user, (), 0, (), 0, 0, 0, True)
-    rows, people = _coarsened(members.rows[kept], members.people)
-    space = RowSpace(rows, people.size)
-    alarms, unproven, curve = [], 0, []
+@dataclass(frozen=True)
+class Accountant:
+    """Makes accounts of conditions, of which some name the ``secret``."""
+
+    members: Members
+    logic: Logic
+    small: int
+    secret: frozenset[int] = frozenset()
+
+    def account(self, sequence: Sequence_, user: str | None = None) -> Account:
+        """The account of counts in their order."""
+        first = _first_asked(self.members, sequence)
+        kept = list(first)[:MOST_CONDITIONS]
+        if not kept:
+            return Account(user, (), 0, (), 0, 0, 0, True)
+        rows, people = _coarsened(self.members.rows[kept], self.members.people)
+        space = RowSpace(rows, people.size)
+        pins = space.pinned(people, self.small)
+        queries = [first[kept[pin.row]] for pin in pins]
+        proven = [(pin, query) for pin, query in zip(pins, queries, strict=True) if pin.terms]
+        alarms = [self._alarm(pin, query, kept, first, people, user) for pin, query in proven]
+        return Account(
+            user,
+            tuple(alarms),
+            len(pins) - len(alarms),
+            _curve(pins, queries, people),
+            len(kept),
+            space.rank,
+            len(first) - len(kept),
+            space.complete,
+        )
+
+    def _alarm(
+        self,
+        pin: Pinned,
+        query: Logged,
+        kept: Sequence[int],
+        first: Mapping[int, Logged],
+        people: NDArray[np.int64],
+        user: str | None,
+    ) -> Alarm:
+        terms = [(kept[row], times) for row, times in pin.terms]
+        rests_on = self.logic.rests_on([(self.members.sql[at], times) for at, times in terms])
+        shown = _terms(self.members, terms, first)
+        named = any(at in self.secret for at, _ in terms)
+        return Alarm(query, int(people[list(pin.cells)].sum()), shown, rests_on, user, named)
+
+
+def _curve(
+    pins: Sequence[Pinned], queries: Sequence[Logged], people: NDArray[np.int64]
+) -> tuple[tuple[int, int], ...]:
+    """The people pinned after each query that pins more."""
     pinned = np.zeros(people.size, np.bool_)
-    for pin in space.pinned(people, small):
-        query = first[kept[pin.row]]
-        pinned[list(pin.cells)] = True
-        total = int(people[pinned].sum())
-        if curve and curve[-1][0] == query.number:
-            curve.pop()
-        if not curve or curve[-1][1] != total:
-            curve.append((query.number, total))
-        if pin.terms:
-            terms = _terms(members, pin, kept, first)
-            named = any(kept[row] in secret for row, _ in pin.terms)
-            size = int(people[list(pin.cells)].sum())
-            alarms.append(Alarm(query, size, terms, user, named))
-        else:
-            unproven += 1
-    return Account(
-        user,
-        tuple(alarms),
-        unproven,
-        tuple(curve),
-        len(kept),
-        space.rank,
-        len(first) - len(kept),
-        space.complete,
-    )
+    curve: dict[int, int] = {}
+    for pin, query in zip(pins, queries, strict=True):
+        if not pinned[list(pin.cells)].all():
+            pinned[list(pin.cells)] = True
+            curve[query.number] = int(people[pinned].sum())
+    return tuple(curve.items())
 
 
 def _first_asked(members: Members, sequence: Sequence_) -> dict[int, Logged]:
@@ -186,16 +212,11 @@ def _coarsened(rows: Bits, people: NDArray[np.int64]) -> tuple[Bits, NDArray[np.
 
 
 def _terms(
-    members: Members, pin: Pinned, kept: Sequence[int], first: Mapping[int, Logged]
+    members: Members, terms: Sequence[tuple[int, Fraction]], first: Mapping[int, Logged]
 ) -> tuple[Term, ...]:
     """The terms of a proof, those that are added first, the latest of each first."""
-    terms = [
-        Term(
-            first[kept[row]].number,
-            members.names[kept[row]],
-            int(members.counts[kept[row]]),
-            times,
-        )
-        for row, times in pin.terms
+    shown = [
+        Term(first[at].number, members.names[at], int(members.counts[at]), times)
+        for at, times in terms
     ]
-    return tuple(sorted(terms, key=lambda term: (term.times < 0, -term.query)))
+    return tuple(sorted(shown, key=lambda term: (term.times < 0, -term.query)))

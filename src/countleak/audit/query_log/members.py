@@ -19,14 +19,15 @@ LONGEST_SHOWN = 160
 class Members:
     """Conditions over cells: ``rows`` (conditions, words) of bits, ``people`` (cells,) in each.
 
-    ``counts`` (conditions,) are in rows of the table, ``names`` say each condition in words, and
-    ``of`` gives the conditions of each count that was asked for, or why it cannot be computed.
+    ``counts`` (conditions,) are in rows of the table, ``names`` say each condition in words, ``sql``
+    as it is computed, and ``of`` gives the conditions of each count that was asked for, or why it cannot be computed.
     """
 
     rows: Bits
     people: NDArray[np.int64]
     counts: NDArray[np.int64]
     names: tuple[str, ...]
+    sql: tuple[str, ...]
     of: tuple[tuple[int, ...] | str, ...]
 
 
@@ -52,7 +53,7 @@ class _Builder:
         self._levels: list[_Level] = []
         # Of each asked count its level, and there a bit or the numbers of groups.
         self._places: list[tuple[int, int, tuple[int, ...]] | str] = [""] * len(every)
-        self._values: dict[int, list[tuple[str, ...]]] = {}
+        self._values: dict[int, list[tuple[str | None, ...]]] = {}
 
     def built(self) -> Members:
         single = [at for at, asked in enumerate(self._every) if not asked.by]
@@ -131,7 +132,7 @@ class _Builder:
             words_at.append(level.words[ancestors])
             ancestors = level.parents[ancestors]
         words_at.reverse()
-        rows, names, of = [], [], []
+        rows, names, sql, of = [], [], [], []
         for at, (asked, place) in enumerate(zip(self._every, self._places, strict=True)):
             if isinstance(place, str):
                 of.append(place)
@@ -144,9 +145,11 @@ class _Builder:
             of.append(tuple(range(len(rows), len(rows) + len(held))))
             rows += [packed(each) for each in held]
             values = self._values.get(at, [])
-            names += [_named(asked, values[group - 1]) for group in groups] or [_named(asked, ())]
+            every = [values[group - 1] for group in groups] if bit < 0 else [()]
+            names += [_named(asked, each) for each in every]
+            sql += [_written(asked, each) for each in every]
         bits = np.stack(rows) if rows else np.zeros((0, -(-cells // WORD)), np.uint64)
-        return Members(bits, people, _weighed(bits, people), tuple(names), tuple(of))
+        return Members(bits, people, _weighed(bits, people), tuple(names), tuple(sql), tuple(of))
 
 
 def packed(held: NDArray[np.bool_]) -> Bits:
@@ -165,9 +168,19 @@ def _weighed(rows: Bits, people: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array([people[unpacked(row, people.size)].sum() for row in rows], np.int64)
 
 
-def _named(asked: Asked, values: Sequence[str]) -> str:
+def _named(asked: Asked, values: Sequence[str | None]) -> str:
     """The condition in words, or that of a group with these values."""
     parts = [] if asked.condition == "TRUE" else [asked.condition]
-    parts += [f"{key} = {value}" for key, value in zip(asked.by, values, strict=False)]
+    for key, value in zip(asked.by, values, strict=False):
+        parts.append(f"{key} = {value}" if value is not None else f"{key} IS NULL")
     text = " AND ".join(parts).replace('"', "") or "everybody"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def _written(asked: Asked, values: Sequence[str | None]) -> str:
+    """The condition as SQL, or that of a group with these values."""
+    parts = [f"({asked.condition})"]
+    for key, value in zip(asked.by, values, strict=False):
+        text = "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+        parts.append(f"CAST(({key}) AS VARCHAR) IS NOT DISTINCT FROM {text}")
+    return " AND ".join(parts)

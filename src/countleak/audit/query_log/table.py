@@ -40,6 +40,7 @@ class Table:
 
     connection: "duckdb.DuckDBPyConnection"
     rows: int
+    types: Mapping[str, str]
 
     def words(self, conditions: Sequence[str]) -> NDArray[np.uint64]:
         """A word (n,) per row, whose bit i is 1 where condition i holds; NULL is no."""
@@ -52,7 +53,7 @@ class Table:
         ).fetchnumpy()["word"]
         return np.asarray(found, np.uint64)
 
-    def groups(self, asked: Asked) -> tuple[NDArray[np.uint64], list[tuple[str, ...]]]:
+    def groups(self, asked: Asked) -> tuple[NDArray[np.uint64], list[tuple[str | None, ...]]]:
         """The group (n,) of each row, from 1 on, 0 for none, and each group's values as text."""
         keys = ", ".join(f"({key}) AS k{at}" for at, key in enumerate(asked.by))
         names = [f"k{at}" for at in range(len(asked.by))]
@@ -62,7 +63,7 @@ class Table:
             f"row_number() OVER (ORDER BY {', '.join(names)}) AS place FROM "
             f"(SELECT DISTINCT {', '.join(names)} FROM {of})"
         )
-        written = ", ".join(f"coalesce(CAST({name} AS VARCHAR), 'NULL')" for name in names)
+        written = ", ".join(f"CAST({name} AS VARCHAR)" for name in names)
         values = self.connection.execute(
             f"SELECT {written} FROM {GROUPS} ORDER BY place LIMIT {MOST_GROUPS + 1}"
         ).fetchall()
@@ -78,7 +79,7 @@ class Table:
 
     def is_unique(self, column: str) -> bool:
         """Whether no value of a column occurs twice; NULL is none."""
-        name = _quoted(column)
+        name = quoted(column)
         (row,) = self.connection.execute(
             f"SELECT count({name}) = count(DISTINCT {name}) FROM {ROWS}"
         ).fetchall()
@@ -134,7 +135,7 @@ class Source:
             self._from = f"{READERS[path.suffix]}('{name}')"
         else:
             self._connection.execute(f"ATTACH '{name}' AS given (READ_ONLY)")
-            parts = (_quoted(part.strip('"')) for part in self.table.split("."))
+            parts = (quoted(part.strip('"')) for part in self.table.split("."))
             self._from = ".".join(["given", *parts])
         described = self._connection.execute(f"DESCRIBE SELECT * FROM {self._from}").fetchall()
         return [str(row[0]) for row in described]
@@ -143,7 +144,7 @@ class Source:
         """The table with some of its columns, from which on nothing outside can be reached."""
         import duckdb
 
-        chosen = ", ".join([f"row_number() OVER () - 1 AS {NUMBER}", *map(_quoted, columns)])
+        chosen = ", ".join([f"row_number() OVER () - 1 AS {NUMBER}", *map(quoted, columns)])
         connection = self._connection
         try:
             if self._remote is not None:
@@ -160,10 +161,12 @@ class Source:
             raise InputError(f"{clean(self.database)}: {first_line(str(error))}") from None
         if not rows:
             raise InputError(f"{clean(self.table)} has no rows; name the table of the people")
-        return Table(connection, int(rows))
+        described = connection.execute(f"DESCRIBE {ROWS}").fetchall()
+        return Table(connection, int(rows), {str(row[0]): str(row[1]) for row in described})
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
 
 

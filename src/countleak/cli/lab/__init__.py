@@ -87,10 +87,16 @@ bench = make_group(
             "countleak.cli.lab.tables",
             "Measure what published tables give away together, beside the tools that check them.",
         ),
+        "log": (
+            "countleak.cli.lab.log",
+            "Time the leak meter on a long log, and count the trackers it catches and its false "
+            "alarms.",
+        ),
     },
     listed={
         "Speed": ("solvers", "batch", "first-call", "sweep", "diffix", "serve", "ask", "timing"),
         "Accuracy": ("decoders", "honesty", "questions", "budget", "categories", "exact"),
         "Published tables": ("tables",),
+        "Query logs": ("log",),
     },
 )
