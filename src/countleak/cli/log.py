@@ -85,7 +85,7 @@ def log(
         raise typer.Exit(FAILED)
     if fail_above is not None and result.unread and not allow_unread:
         raise NoResult(
-            f"{result.not_read:,} statements are not in the account, so it has not passed; "
+            f"{result.unread_in_words()} are not in the account, so it has not passed; "
             "--allow-unread passes without them"
         )
     if fail_above is not None and not json:

@@ -66,6 +66,10 @@ class LogAudit:
         """How many statements the account is without, wholly or in part."""
         return len({query.number for some in self.unread.values() for query in some})
 
+    def unread_in_words(self) -> str:
+        """How many statements the account is without."""
+        return f"{self.not_read:,} of {self.statements:,} statements"
+
     def __str__(self) -> str:
         few = f"1 to {self.small} people" if self.small > 1 else "one person"
         lines = [
@@ -76,7 +80,7 @@ class LogAudit:
         alarms = self.alarms
         proven = sum(alarm.is_proven for alarm in alarms)
         lines.append(
-            f"Alarms: {self.found:,} groups of {few} are pinned, {proven:,} by the answers alone."
+            f"Alarms: {self.found:,}, of groups of {few}; {proven:,} rest on the answers alone."
         )
         for alarm in alarms[:SHOWN]:
             user = f", {clean(alarm.user)}" if alarm.user else ""
@@ -95,7 +99,7 @@ class LogAudit:
             lines.append(f"{unproven:,} of them follow from more counts than are printed.")
         if not all(account.complete for account in self.accounts):
             lines.append("Pairs of groups: there are too many; not all were looked at.")
-        return "\n".join([*lines, *self._unread_in_words()])
+        return "\n".join([*lines, *self._reasons()])
 
     def _account_in_words(self, account: Account) -> str:
         whose = "" if account.user is None else f"{clean(account.user) or 'no user'}: "
@@ -104,10 +108,10 @@ class LogAudit:
             f"independent, pin {account.pinned:,} people."
         )
 
-    def _unread_in_words(self) -> list[str]:
+    def _reasons(self) -> list[str]:
         lines = []
         if self.unread:
-            lines.append(f"Not in the account: {self.not_read:,} statements, so it is no all-clear.")
+            lines.append(f"Not in the account: {self.unread_in_words()}, so it is no all-clear.")
         for reason, queries in sorted(self.unread.items(), key=lambda item: -len(item[1])):
             some = ", ".join(str(query.line) for query in queries[:NAMED])
             more = ", ..." if len(queries) > NAMED else ""

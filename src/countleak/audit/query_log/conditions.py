@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
+from countleak.foreign import first_line
+
 # What a condition may hold, by its class in sqlglot.
 ALLOWED: frozenset[type[exp.Expr]] = frozenset(
     {
@@ -68,7 +70,8 @@ def _check(part: exp.Expr, dialect: str) -> None:
     kind = type(part)
     name = part.name if isinstance(part, exp.Anonymous) else part.key
     if isinstance(part, CHANGING) or name.lower() in CHANGING_NAMES:
-        raise Unreadable(f"{name.lower()} is not the same at every asking")
+        written = first_line(part.sql(dialect=dialect)).lower()
+        raise Unreadable(f"{written} is not the same at every asking")
     if isinstance(part, exp.Query | exp.Exists | exp.Subquery):
         raise Unreadable("a subquery")
     if isinstance(part, exp.Parameter | exp.Placeholder):

@@ -1,6 +1,6 @@
 """Statements as the counts that they ask for; whatever is none is given with its reason."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp, parse
@@ -98,14 +98,14 @@ class Reader:
         for item in tree.expressions:
             item = item.unalias()
             try:
-                if not item.find(exp.AggFunc) and self._computed(item, aliases).sql() in shown:
+                if self._is_shown(item, shown, aliases):
                     continue
                 counted = _counted(item)
                 asked.append(self._asked([*where, *counted.conditions], keys, aliases, counted))
             except Unreadable as error:
                 left.append(str(error))
         if not asked:
-            raise Unreadable(left[0] if left else "it selects no count")
+            raise Unreadable(left[-1] if left else "it selects no count")
         least = self._least(tree)
         asked = [replace(each, at_least=least) for each in asked]
         return Reading(tuple(asked), f"of several: {left[0]}" if left else None)
@@ -146,6 +146,16 @@ class Reader:
                 key = named.get(key.name.lower(), key)
             keys.append(key)
         return keys
+
+    def _is_shown(self, item: exp.Expr, shown: Container[str], aliases: frozenset[str]) -> bool:
+        """Whether a selected item is a constant, or what groups are made by."""
+        if item.find(exp.AggFunc) or item.find(exp.CountIf):
+            return False
+        if isinstance(item, exp.Literal):
+            return True
+        if not isinstance(item, exp.Star) and self._computed(item, aliases).sql() in shown:
+            return True
+        raise Unreadable("it shows rows, not counts")
 
     def _computed(self, node: exp.Expr, aliases: frozenset[str]) -> exp.Expr:
         return condition_of(node, self.columns, aliases, self.dialect)
