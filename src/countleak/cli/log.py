@@ -43,7 +43,8 @@ def log(
         str | None, typer.Option(help="The log's SQL, as sqlglot calls it; else the database's.")
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="Draw the people pinned, query by query (.svg, .png, .html).")
+        Path | None,
+        typer.Option(help="Draw the people pinned, query by query (.svg, .png, .html)."),
     ] = None,
     fail_above: Annotated[
         int | None, typer.Option(help="Exit with 1 if there are more alarms.", min=0)

@@ -68,9 +68,7 @@ def test_what_is_pinned_and_from_which_row_on_is_what_brute_force_says(case, mos
     if not A.size:
         return
     found = {pin.cells: pin for pin in RowSpace(packed(A), A.shape[1]).pinned(people, most)}
-    singles = {
-        (cell,): first_row(A, [cell]) for cell in range(A.shape[1]) if people[cell] <= most
-    }
+    singles = {(cell,): first_row(A, [cell]) for cell in range(A.shape[1]) if people[cell] <= most}
     expected = {cells: row for cells, row in singles.items() if row is not None}
     for pair in combinations(range(A.shape[1]), 2):
         row = first_row(A, pair) if people[list(pair)].sum() <= most else None

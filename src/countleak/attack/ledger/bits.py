@@ -128,9 +128,7 @@ def eliminate(matrix, p):
                 factor = matrix[i, k] * inverse % p
                 matrix[i, k] = factor
                 lifted = (factor << np.uint64(32)) % p
-                add_multiple(
-                    matrix[i, k + 1 :], lifted, column[k + 1 :], i - k, p, montgomery
-                )
+                add_multiple(matrix[i, k + 1 :], lifted, column[k + 1 :], i - k, p, montgomery)
     return True
 
 

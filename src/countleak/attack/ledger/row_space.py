@@ -166,7 +166,10 @@ class RowSpace:
         outer, inner = np.nonzero(inside & (sizes[:, None] - sizes[None, :] > 2))
         found: dict[int, tuple[int, int, int]] = {}
         few = np.flatnonzero((weights <= most) & (sizes > 2))
-        pairs = [*((i, -1) for i in few.tolist()), *zip(outer.tolist(), inner.tolist(), strict=True)]
+        pairs = [
+            *((i, -1) for i in few.tolist()),
+            *zip(outer.tolist(), inner.tolist(), strict=True),
+        ]
         p = np.uint64(self._p)
         for i, k in pairs:
             less = self._sums[:, k] if k >= 0 else np.zeros(2, np.uint64)
@@ -221,7 +224,9 @@ class RowSpace:
             yield from self._short(cells, row)
         residues = [_as_fraction(int(y[i]), self._p) for i in used.tolist()]
         yield tuple(
-            (i, times) for i, times in zip(used.tolist(), residues, strict=True) if times is not None
+            (i, times)
+            for i, times in zip(used.tolist(), residues, strict=True)
+            if times is not None
         )
         if used.size <= MOST_EXACT:
             yield self._solve_exactly(cells, used)
@@ -248,7 +253,11 @@ class RowSpace:
             at = order[np.minimum(place, order.size - 1)] if order.size else place
             for i in np.flatnonzero(keys[at] == self._key(goal)).tolist() if order.size else ():
                 if i != at[i]:
-                    yield ((row, Fraction(of_last)), (i, Fraction(one)), (int(at[i]), Fraction(other)))
+                    yield (
+                        (row, Fraction(of_last)),
+                        (i, Fraction(one)),
+                        (int(at[i]), Fraction(other)),
+                    )
 
     def _solve_exactly(self, cells: Cells, used: NDArray[np.int64]) -> Terms:
         import flint

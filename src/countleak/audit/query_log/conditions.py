@@ -89,9 +89,7 @@ def _check(part: exp.Expr, dialect: str) -> None:
         raise Unreadable("a star where a column should be")
 
 
-def _column(
-    column: exp.Column, columns: Mapping[str, str], aliases: frozenset[str]
-) -> exp.Column:
+def _column(column: exp.Column, columns: Mapping[str, str], aliases: frozenset[str]) -> exp.Column:
     if column.table and column.table.lower() not in aliases:
         raise Unreadable("a column of another table")
     name = columns.get(column.name.lower())

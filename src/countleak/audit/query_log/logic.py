@@ -143,7 +143,9 @@ def _values(table: Table, columns: Sequence[str], part: Sequence[Leaf]) -> str:
     if not columns:
         return "SELECT 1"
     names = ", ".join(map(quoted, columns))
-    query = f"SELECT DISTINCT {names} FROM {ROWS} UNION ALL SELECT {', '.join(['NULL'] * len(columns))}"
+    query = (
+        f"SELECT DISTINCT {names} FROM {ROWS} UNION ALL SELECT {', '.join(['NULL'] * len(columns))}"
+    )
     if len(columns) > 1:
         return query
     kind = table.types[columns[0]]

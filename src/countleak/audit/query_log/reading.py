@@ -136,9 +136,18 @@ def _of_json(path: Name, text: str) -> Iterator[Fields]:
         lower = {str(name).lower(): value for name, value in record.items()}
         statement = _first(lower, STATEMENT)
         if not isinstance(statement, str):
-            raise InputError(f"{path} line {number}: no statement; call it {' or '.join(STATEMENT)}")
+            raise InputError(
+                f"{path} line {number}: no statement; call it {' or '.join(STATEMENT)}"
+            )
         time, user, answer = (_first(lower, names) for names in (TIME, USER, ANSWER))
-        yield number, statement, (), _text(time), _text(user), None if answer is None else _text(answer)
+        yield (
+            number,
+            statement,
+            (),
+            _text(time),
+            _text(user),
+            None if answer is None else _text(answer),
+        )
 
 
 def _first(record: dict[str, Any], names: Sequence[str]) -> Any:

@@ -172,7 +172,7 @@ def quoted(name: str) -> str:
 
 def _remote(database: str, authorised_by: str | None) -> "DatabaseTarget | None":
     """The database at a URL, if it is one, and may be read."""
-    if "://" not in database :
+    if "://" not in database:
         return None
     from countleak.audit.targets.database import DatabaseTarget
     from countleak.audit.targets.limits import RequestLimits

@@ -123,9 +123,7 @@ def plant(people: Population, number: int, rng: np.random.Generator) -> Tracker:
     raise AssertionError("no such tracker in this population")
 
 
-def log_of(
-    people: Population, statements: int, conditions: int, trackers: int, seed: int
-) -> Log:
+def log_of(people: Population, statements: int, conditions: int, trackers: int, seed: int) -> Log:
     """So many statements of at most so many conditions, some of which are those of trackers.
 
     Every condition is asked once at a random place, and asked again as often as the log is long,
