@@ -59,7 +59,7 @@ def test_tables_and_objects_have_time_user_and_answer(tmp_path):
 SERVER = """\
 2024-05-01 10:00:00.123 UTC [7] ann@clinic LOG:  statement: SELECT count(*)
 \tFROM people
-2024-05-01 10:00:01 UTC [7] bob@clinic LOG:  execute <unnamed>: SELECT count(*) FROM people WHERE a = $1
+2024-05-01 10:00:01 UTC [7] bob@clinic LOG:  execute <unnamed>: SELECT $1, $2
 2024-05-01 10:00:01 UTC [7] bob@clinic DETAIL:  parameters: $1 = 'it''s', $2 = NULL
 2024-05-01 10:00:02 UTC [7] LOG:  checkpoint starting: time
 2024-05-01 10:00:03 UTC [7] LOG:  duration: 0.5 ms  statement: SELECT 1

@@ -107,7 +107,9 @@ class RowSpace:
         left = self._left_over()[:, small]
         alone: list[Cells] = [(cell,) for cell in small[(left == 0).all(axis=0)].tolist()]
         reached = self._reached(alone)
-        found = {cell: row for cell, row in zip(alone, _last(reached), strict=True) if row >= 0}
+        rows = zip(alone, _last(reached), strict=True)
+        found: dict[Cells, int] = {cells: row for cells, row in rows if row >= 0}
+        never: int = self.rows.shape[0]
         yield from found.items()
         pairs = chain(self._opposite(small, left), self._cancelling(alone, reached))
         few = (pair for pair in pairs if people[list(pair)].sum() <= most)
@@ -116,7 +118,8 @@ class RowSpace:
         for some in _in_parts(looked_at):
             for pair, row in zip(some, _last(self._reached(some)), strict=True):
                 # What follows from its cells is nothing new.
-                if 0 <= row < max(found.get((cell,), self.rows.shape[0]) for cell in pair):
+                latest = max(found.get((cell,), never) for cell in pair)
+                if 0 <= row < latest:
                     yield pair, row
 
     def _cancelling(self, alone: Sequence[Cells], reached: Bits) -> Iterator[Cells]:
@@ -138,7 +141,8 @@ class RowSpace:
         p = np.uint64(self._p)
         weights = self._solved_for(self._sums.T.copy())
         along = [bits.sums_by_cell(self.rows, each.copy(), p)[: self.cells] for each in weights.T]
-        return (self._r + p - np.stack(along)) % p
+        left: Bits = (self._r + p - np.stack(along)) % p
+        return left
 
     def _opposite(self, small: NDArray[np.int64], left: NDArray[np.uint64]) -> Iterator[Cells]:
         """Pairs of cells whose left-over parts cancel, though neither is 0."""
@@ -207,7 +211,8 @@ class RowSpace:
 
     def _key(self, residues: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Two residues as one number."""
-        return (residues[0] << np.uint64(32)) | residues[1]
+        keys: Bits = (residues[0] << np.uint64(32)) | residues[1]
+        return keys
 
     def _terms(self, cells: Cells, row: int, y: NDArray[np.uint64]) -> Terms:
         """Rows up to ``row`` that add up to just the cells, in as few as were found."""
@@ -245,19 +250,18 @@ class RowSpace:
                 goal = rest if other > 0 else (p - rest) % p
                 for at in np.flatnonzero(keys == self._key(goal[:, None])[0]).tolist():
                     yield ((row, Fraction(of_last)), (at, Fraction(other)))
+        if not row:
+            return
         for of_last, one, other in SIGNS:
             rest = (wanted + (p - last if of_last > 0 else last)) % p
             goal = (rest[:, None] + (p - known if one > 0 else known)) % p
-            goal = goal if other > 0 else (p - goal) % p
-            place = np.searchsorted(keys[order], self._key(goal))
-            at = order[np.minimum(place, order.size - 1)] if order.size else place
-            for i in np.flatnonzero(keys[at] == self._key(goal)).tolist() if order.size else ():
-                if i != at[i]:
-                    yield (
-                        (row, Fraction(of_last)),
-                        (i, Fraction(one)),
-                        (int(at[i]), Fraction(other)),
-                    )
+            wanted_keys = self._key(goal if other > 0 else (p - goal) % p)
+            place = np.searchsorted(keys[order], wanted_keys)
+            third = order[np.minimum(place, row - 1)]
+            for i in np.flatnonzero(keys[third] == wanted_keys).tolist():
+                k = int(third[i])
+                if i != k:
+                    yield ((row, Fraction(of_last)), (i, Fraction(one)), (k, Fraction(other)))
 
     def _solve_exactly(self, cells: Cells, used: NDArray[np.int64]) -> Terms:
         import flint

@@ -16,8 +16,8 @@ from countleak.audit.query_log.account import (
     Alarm,
     Sequence_,
 )
-from countleak.audit.query_log.logic import Logic
 from countleak.audit.query_log.counts import Asked, Reader, Reading
+from countleak.audit.query_log.logic import Logic
 from countleak.audit.query_log.members import Members, members_of
 from countleak.audit.query_log.reading import Logged, read_log
 from countleak.audit.query_log.table import Source

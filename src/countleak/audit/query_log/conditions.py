@@ -5,7 +5,7 @@ computed: nothing that reads a file, calls back, draws at random, knows the time
 the same in every dialect.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from sqlglot import exp
 
@@ -96,11 +96,3 @@ def _column(column: exp.Column, columns: Mapping[str, str], aliases: frozenset[s
     if name is None:
         raise Unreadable("a column that the table does not have")
     return exp.column(exp.to_identifier(name, quoted=True))
-
-
-def columns_in(sql: str) -> Iterator[str]:
-    """The columns that a condition written by ``condition_of`` mentions."""
-    from sqlglot import parse_one
-
-    for column in parse_one(sql, read="duckdb").find_all(exp.Column):
-        yield column.name
