@@ -82,9 +82,9 @@ def _check(part: exp.Expr, dialect: str) -> None:
         return
     if kind not in ALLOWED:
         raise Unreadable(f"{name.lower()} is not on the list of what is computed")
-    if isinstance(part, exp.Cast) and part.to.this not in TYPES:
-        if part.to.this not in INTEGERS or dialect not in ROUNDING:
-            raise Unreadable(f"a cast to {part.to.sql()}")
+    types = TYPES | INTEGERS if dialect in ROUNDING else TYPES
+    if isinstance(part, exp.Cast) and part.to.this not in types:
+        raise Unreadable(f"a cast to {part.to.sql()}")
     if isinstance(part, exp.Column) and isinstance(part.this, exp.Star):
         raise Unreadable("a star where a column should be")
 
