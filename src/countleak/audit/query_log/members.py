@@ -19,8 +19,8 @@ LONGEST_SHOWN = 160
 class Members:
     """Conditions over cells: ``rows`` (conditions, words) of bits, ``people`` (cells,) in each.
 
-    ``counts`` (conditions,) are in rows of the table. ``names`` say each condition in words, ``sql``
-    as it is computed. ``of`` gives the conditions of each count that was asked for, or why it
+    ``counts`` (conditions,) are in rows of the table. ``names`` say each condition in words,
+    ``sql`` as it is computed. ``of`` gives the conditions of each count that was asked for, or why it
     cannot be computed.
     """
 

@@ -90,7 +90,7 @@ def measure(rows: int, statements: int, conditions: int, trackers: int, seed: in
     targets = {tracker.target.tobytes() for tracker in log.trackers}
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     small = sum(
-        any(0 < each.mask.sum() <= found["small"] for each in tracker.conditions)
+        any(0 < each.size <= found["small"] for each in tracker.conditions)
         for tracker in log.trackers
     )
     return Measured(
@@ -115,10 +115,10 @@ def _group(log: Log, alarm: Mapping[str, Any]) -> Mask | None:
     """Whom an alarm's counts add up to, as the people's own columns say; None if to no group."""
     times = [Fraction(term["times"]) for term in alarm["terms"]]
     unit = lcm(*(each.denominator for each in times))
-    total = np.zeros(log.asked[0].mask.size, np.int64)
+    total = np.zeros(log.asked[0].people, np.int64)
     for term, each in zip(alarm["terms"], times, strict=True):
         condition = log.asked[term["query"] - 1]
-        if int(condition.mask.sum()) != term["count"]:
+        if condition.size != term["count"]:
             return None
         total += int(each * unit) * condition.mask
     return total == unit if ((total == 0) | (total == unit)).all() else None

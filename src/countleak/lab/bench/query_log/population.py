@@ -1,7 +1,7 @@
 """A generated population, and conditions on it that are computed twice: as SQL and by numpy."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,13 @@ class Population:
     """Columns (n,) by name: town, region, sex, age, income and status."""
 
     columns: Mapping[str, NDArray[Any]]
+    _known: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
+
+    def holding(self, sql: str, mask: Callable[[], Mask]) -> "Condition":
+        """The condition of a ``mask``, which is computed once."""
+        if sql not in self._known:
+            self._known[sql] = np.packbits(mask())
+        return Condition(sql, self.size, self._known[sql])
 
     @property
     def size(self) -> int:
@@ -70,33 +77,47 @@ def population(people: int, seed: int) -> Population:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Condition:
-    """A condition as SQL, and as a mask over a population."""
+    """A condition as SQL, and for whom of ``people`` it holds, eight to a byte."""
 
     sql: str
-    mask: Mask
+    people: int
+    bits: NDArray[np.uint8]
+
+    @property
+    def size(self) -> int:
+        """For how many people it holds."""
+        return int(np.bitwise_count(self.bits).sum())
+
+    @property
+    def mask(self) -> Mask:
+        """For whom it holds (n,)."""
+        return np.unpackbits(self.bits, count=self.people).astype(np.bool_)
 
     def __and__(self, other: "Condition") -> "Condition":
-        return Condition(f"{self.sql} AND {other.sql}", self.mask & other.mask)
+        return Condition(f"{self.sql} AND {other.sql}", self.people, self.bits & other.bits)
 
     def __or__(self, other: "Condition") -> "Condition":
-        return Condition(f"({self.sql} OR {other.sql})", self.mask | other.mask)
+        return Condition(f"({self.sql} OR {other.sql})", self.people, self.bits | other.bits)
 
     def __invert__(self) -> "Condition":
-        return Condition(f"NOT ({self.sql})", ~self.mask)
+        everybody = np.packbits(np.ones(self.people, np.bool_))
+        return Condition(f"NOT ({self.sql})", self.people, everybody & ~self.bits)
 
 
 def equal(people: Population, column: str, value: Any) -> Condition:
     """Who has a value in a column."""
     written = f"'{value}'" if isinstance(value, str) else str(value)
-    return Condition(f"{column} = {written}", people.columns[column] == value)
+    return people.holding(f"{column} = {written}", lambda: people.columns[column] == value)
 
 
 def between(people: Population, column: str, low: int, high: int) -> Condition:
     """Who has one from low to high."""
     values = people.columns[column]
-    return Condition(f"{column} BETWEEN {low} AND {high}", (values >= low) & (values <= high))
+    return people.holding(
+        f"{column} BETWEEN {low} AND {high}", lambda: (values >= low) & (values <= high)
+    )
 
 
 def all_of(parts: list[Condition]) -> Condition:
@@ -108,7 +129,7 @@ def question(people: Population, rng: np.random.Generator) -> Condition:
     """A condition as an analyst asks for it: one to four of region, sex, ages, income, status."""
     low, rich = 5 * int(rng.integers(0, 16)), 5000 * int(rng.integers(2, 12))
     parts = [
-        equal(people, "region", str(rng.choice(people.columns["region"]))),
+        equal(people, "region", f"R{int(rng.integers(0, REGIONS)):02d}"),
         equal(people, "sex", str(rng.choice(["F", "M"]))),
         between(people, "age", low, low + 5 * int(rng.integers(1, 8)) - 1),
         between(people, "income", rich, 10**9),

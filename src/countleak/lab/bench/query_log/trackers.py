@@ -89,11 +89,12 @@ def _around(people: Population, target: Condition, rng: np.random.Generator) -> 
     held = {name: values[one].item() for name, values in people.columns.items()}
     low = int(held["age"]) // 10 * 10
     some = [equal(people, "region", held["region"]), between(people, "age", low, low + 9)]
-    if int(target.mask.sum()) == 1 and rng.random() < 0.5:
+    if target.size == 1 and rng.random() < 0.5:
         some.append(equal(people, "sex", held["sex"]))
     around = all_of(some)
     # Two people may be of different regions.
-    return around if not (target.mask & ~around.mask).any() else between(people, "age", 0, 99)
+    whole = (target & around).size == target.size
+    return around if whole else between(people, "age", 0, 99)
 
 
 def _target(people: Population, rng: np.random.Generator, size: int) -> Condition:
@@ -104,10 +105,10 @@ def _target(people: Population, rng: np.random.Generator, size: int) -> Conditio
             equal(people, name, people.columns[name][one].item()) for name in ("town", "age", "sex")
         ]
         found = all_of(parts)
-        if int(found.mask.sum()) == size:
+        if found.size == size:
             return found
         narrower = found & equal(people, "income", people.columns["income"][one].item())
-        if int(narrower.mask.sum()) == size:
+        if narrower.size == size:
             return narrower
     raise AssertionError("no such group in this population")
 
@@ -118,7 +119,7 @@ def plant(people: Population, number: int, rng: np.random.Generator) -> Tracker:
     for _ in range(TRIES):
         target = _target(people, rng, 2 if number % 3 == 2 else 1)
         conditions = KINDS[kind](people, target, rng)
-        if min(int(each.mask.sum()) for each in conditions) >= LEAST:
+        if min(each.size for each in conditions) >= LEAST:
             return Tracker(kind, tuple(conditions), target.mask)
     raise AssertionError("no such tracker in this population")
 
@@ -135,7 +136,7 @@ def log_of(people: Population, statements: int, conditions: int, trackers: int, 
     background: dict[str, Condition] = {}
     while len(background) < conditions - len({condition.sql for condition in own}):
         found = question(people, rng)
-        if int(found.mask.sum()) >= LEAST:
+        if found.size >= LEAST:
             background[found.sql] = found
     pool = [*own, *background.values()]
     weights = 1 / (1 + rng.permutation(len(pool)))
