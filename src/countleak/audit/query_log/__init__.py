@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from countleak.audit.query_log.account import (
-    MOST_CONDITIONS,
     Account,
     Accountant,
     Alarm,
@@ -213,17 +212,15 @@ def audit_log(
         if not isinstance(condition, str)
     )
     accountant = Accountant(members, Logic(held), options.small, secret)
-    accounts = []
-    for user, counts in _by_user(sequence, options.per_user).items():
-        accounts.append(accountant.account(counts, user))
-        entries.leave_out(accounts[-1], counts)
+    by_user = _by_user(sequence, options.per_user)
+    accounts = tuple(accountant.account(counts, user) for user, counts in by_user.items())
     return LogAudit(
         len(logged),
         len({query.number for query, _ in sequence}),
         held.rows,
         source.table,
         options.small,
-        tuple(accounts),
+        accounts,
         entries.unread,
         entries.others,
     )
@@ -283,16 +280,6 @@ class _Entries:
                     continue
             found += [(query, condition) for condition in conditions]
         return found
-
-    def leave_out(self, account: Account, counts: Sequence_) -> None:
-        """Note the statements whose counts are beyond what an account holds."""
-        if account.left_out:
-            reason = f"{MOST_CONDITIONS:,} counts of different people are in the account before it"
-            known: set[int] = set()
-            for query, condition in counts:
-                known.add(condition)
-                if len(known) > MOST_CONDITIONS:
-                    self.unread[reason].append(query)
 
     def nothing(self, table: str) -> str:
         """Why no statement is in the account."""

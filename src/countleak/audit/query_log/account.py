@@ -14,8 +14,6 @@ from countleak.audit.query_log.members import Members, packed, unpacked
 from countleak.audit.query_log.reading import Logged
 from countleak.audit.query_log.table import WORD
 
-# Elimination takes the cube of it in time, and the Gram matrix the square in memory.
-MOST_CONDITIONS = 5000
 # Longer equations are cut short where they are shown.
 MOST_TERMS = 6
 
@@ -94,7 +92,8 @@ class Account:
     """What one asker's counts pin.
 
     ``curve`` has the people pinned after each query that pins more, as (query, people). Of its
-    ``conditions`` so many are independent (``rank``); ``left_out`` were beyond what is solved.
+    ``conditions`` so many are independent (``rank``). Not all pairs were looked at unless it is
+    ``complete``.
     """
 
     user: str | None
@@ -103,7 +102,6 @@ class Account:
     curve: tuple[tuple[int, int], ...]
     conditions: int
     rank: int
-    left_out: int
     complete: bool
 
     @property
@@ -128,9 +126,9 @@ class Accountant:
     def account(self, sequence: Sequence_, user: str | None = None) -> Account:
         """The account of counts in their order."""
         first = _first_asked(self.members, sequence)
-        kept = list(first)[:MOST_CONDITIONS]
+        kept = list(first)
         if not kept:
-            return Account(user, (), 0, (), 0, 0, 0, True)
+            return Account(user, (), 0, (), 0, 0, True)
         rows, people = _coarsened(self.members.rows[kept], self.members.people)
         space = RowSpace(rows, people.size)
         pins = space.pinned(people, self.small)
@@ -144,7 +142,6 @@ class Accountant:
             _curve(pins, queries, people),
             len(kept),
             space.rank,
-            len(first) - len(kept),
             space.complete,
         )
 

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from countleak.attack.ledger.row_space import Bits
 from countleak.audit.query_log.counts import Asked
 from countleak.audit.query_log.table import WORD, Table
-from countleak.errors import InputError
 from countleak.progress import Progress, silent
 
 LONGEST_SHOWN = 160
+# Elimination takes the cube of it in time, and the Gram matrix the square in memory.
+MOST_CONDITIONS = 5000
+TOO_MANY = f"more than {MOST_CONDITIONS:,} different counts are asked for before it, or by it"
+NOT_COMPUTED = "the table's values do not allow it to be computed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +23,8 @@ class Members:
     """Conditions over cells: ``rows`` (conditions, words) of bits, ``people`` (cells,) in each.
 
     ``counts`` (conditions,) are in rows of the table. ``names`` say each condition in words,
-    ``sql`` as it is computed. ``of`` gives the conditions of each count that was asked for, or why it
-    cannot be computed.
+    ``sql`` as it is computed. ``of`` gives the conditions of each count that was asked for, or why
+    it cannot be computed.
     """
 
     rows: Bits
@@ -51,70 +54,69 @@ class _Builder:
     def __init__(self, table: Table, every: Sequence[Asked], progress: Progress):
         self._table, self._every, self._progress = table, every, progress
         self._labels = np.zeros(table.rows, np.int32)
+        self._left = MOST_CONDITIONS
         self._levels: list[_Level] = []
         # Of each asked count its level, and there a bit or the numbers of groups.
         self._places: list[tuple[int, int, tuple[int, ...]] | str] = [""] * len(every)
         self._values: dict[int, list[tuple[str | None, ...]]] = {}
 
     def built(self) -> Members:
-        single = [at for at, asked in enumerate(self._every) if not asked.by]
-        grouped = [at for at, asked in enumerate(self._every) if asked.by]
-        for start in range(0, len(single), WORD):
-            self._progress(start, len(self._every))
-            self._add_single(single[start : start + WORD])
-        for done, at in enumerate(grouped):
-            self._progress(len(single) + done, len(self._every))
-            self._add_groups(at)
+        waiting: list[int] = []
+        for at, asked in enumerate(self._every):
+            self._progress(at, len(self._every))
+            if asked.distinct is not None and not self._table.is_unique(asked.distinct):
+                self._places[at] = "it counts distinct values of a column in which they repeat"
+            elif self._left <= 0:
+                self._places[at] = TOO_MANY
+            elif asked.by:
+                self._add_groups(at)
+            else:
+                self._left -= 1
+                waiting.append(at)
+            if len(waiting) == WORD:
+                self._add_single(waiting)
+                waiting = []
+        self._add_single(waiting)
         self._progress(len(self._every), len(self._every))
         return self._members()
 
     def _add_single(self, places: Sequence[int]) -> None:
         import duckdb
 
-        usable = [at for at in places if self._is_usable(at)]
-        if not usable:
+        if not places:
             return
         try:
-            words = self._table.words([self._every[at].condition for at in usable])
+            words = self._table.words([self._every[at].condition for at in places])
         except duckdb.Error:
             # One cannot be computed: it is found by itself.
-            if len(usable) == 1:
-                self._places[usable[0]] = "the table's values do not allow it to be computed"
-                return
-            middle = len(usable) // 2
-            self._add_single(usable[:middle])
-            self._add_single(usable[middle:])
+            middle = len(places) // 2
+            if middle:
+                self._add_single(places[:middle])
+                self._add_single(places[middle:])
+            else:
+                self._places[places[0]] = NOT_COMPUTED
             return
         self._split(words)
-        for bit, at in enumerate(usable):
+        for bit, at in enumerate(places):
             self._places[at] = (len(self._levels) - 1, bit, ())
 
     def _add_groups(self, at: int) -> None:
         import duckdb
 
-        if not self._is_usable(at):
-            return
         try:
             words, values = self._table.groups(self._every[at])
-        except InputError as error:
-            self._places[at] = str(error)
-            return
         except duckdb.Error:
-            self._places[at] = "the table's values do not allow it to be computed"
+            self._places[at] = NOT_COMPUTED
             return
-        least = self._every[at].at_least
         sizes = np.bincount(words.astype(np.int64), minlength=len(values) + 1)[1:]
-        shown = np.flatnonzero(sizes >= least) + 1
+        shown = np.flatnonzero(sizes >= self._every[at].at_least) + 1
+        if shown.size > self._left:
+            self._places[at] = TOO_MANY
+            return
+        self._left -= shown.size
         self._split(words)
         self._values[at] = values
         self._places[at] = (len(self._levels) - 1, -1, tuple(shown.tolist()))
-
-    def _is_usable(self, at: int) -> bool:
-        column = self._every[at].distinct
-        if column is None or self._table.is_unique(column):
-            return True
-        self._places[at] = "it counts distinct values of a column in which they repeat"
-        return False
 
     def _split(self, words: Bits) -> None:
         # Loaded here: compiled code takes a third of a second to load.
