@@ -131,11 +131,14 @@ class _Builder:
         cells = people.size
         words_at: list[Bits] = []
         ancestors = np.arange(cells)
-        for level in reversed(self._levels):
-            words_at.append(level.words[ancestors])
-            ancestors = level.parents[ancestors]
+        for each in reversed(self._levels):
+            words_at.append(each.words[ancestors])
+            ancestors = each.parents[ancestors].astype(np.int64)
         words_at.reverse()
-        rows, names, sql, of = [], [], [], []
+        rows: list[Bits] = []
+        names: list[str] = []
+        sql: list[str] = []
+        of: list[tuple[int, ...] | str] = []
         for at, (asked, place) in enumerate(zip(self._every, self._places, strict=True)):
             if isinstance(place, str):
                 of.append(place)
@@ -146,13 +149,14 @@ class _Builder:
             if bit >= 0:
                 held = [((words >> np.uint64(bit)) & np.uint64(1)).astype(np.bool_)]
             of.append(tuple(range(len(rows), len(rows) + len(held))))
-            rows += [packed(each) for each in held]
-            values = self._values.get(at, [])
-            every = [values[group - 1] for group in groups] if bit < 0 else [()]
-            names += [_named(asked, each) for each in every]
-            sql += [_written(asked, each) for each in every]
+            rows += [packed(cells_held) for cells_held in held]
+            known = self._values.get(at, [])
+            values = [known[group - 1] for group in groups] if bit < 0 else [()]
+            names += [_named(asked, some) for some in values]
+            sql += [_written(asked, some) for some in values]
         bits = np.stack(rows) if rows else np.zeros((0, -(-cells // WORD)), np.uint64)
-        return Members(bits, people, _weighed(bits, people), tuple(names), tuple(sql), tuple(of))
+        counts = _weighed(bits, people)
+        return Members(bits, people, counts, tuple(names), tuple(sql), tuple(of))
 
 
 def packed(held: NDArray[np.bool_]) -> Bits:

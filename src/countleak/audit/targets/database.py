@@ -146,7 +146,7 @@ class DatabaseTarget:
         from sqlalchemy import table as named
         from sqlalchemy.sql import quoted_name
 
-        chosen = [column(quoted_name(name, True)) for name in columns]
+        chosen: list[Any] = [column(quoted_name(name, True)) for name in columns]
         statement = select(*chosen).select_from(named(quoted_name(table, True)))
         connection = self.connect()
         assert isinstance(connection, _Connection)
