@@ -210,7 +210,7 @@ def _of_server(text: str) -> Iterator[Fields]:
             entries[-1][3].append(line)
     details = [*entries[1:], (0, "", "", [""])]
     for (number, level, prefix, lines), after in zip(entries, details, strict=True):
-        message = MESSAGE.fullmatch("\n".join(lines))
+        message = MESSAGE.fullmatch("\n".join(lines).rstrip())
         if level != "LOG" or message is None:
             continue
         detail = "\n".join(after[3]) if after[1] == "DETAIL" else ""
