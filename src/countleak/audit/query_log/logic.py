@@ -3,8 +3,8 @@
 Counts c_1, c_2, ... and multipliers y single out few people of a table. Whoever sees only the
 answers may conclude so too if y_1 c_1(x) + y_2 c_2(x) + ... is 0 or 1 for every x that a row could
 be; else it takes knowing that nobody is such an x. What a row could be: in each column any value
-that occurs, or that a condition names, or one next to it, or none at all; conditions of several
-columns at once take the combinations that occur.
+that occurs, NULL only where it does, or that a condition names, or one next to it; conditions of
+several columns at once take the combinations that occur.
 """
 
 import re
@@ -45,6 +45,7 @@ class Logic:
         """Remember what the columns hold, so that it is computed once."""
         self._table = table
         self._kinds: dict[tuple[Leaf, ...], Kinds] = {}
+        self._occurring: dict[tuple[str, ...], str] = {}
 
     def rests_on(self, terms: Sequence[Weighted]) -> str:
         """What an equation rests on: on its answers alone, or on nobody being such as is said."""
@@ -98,13 +99,42 @@ class Logic:
         """The ways in which leaves of the same columns can hold together, or not, or be NULL."""
         if part not in self._kinds:
             columns = sorted(frozenset().union(*(leaf.columns for leaf in part)))
-            source = _values(self._table, columns, part)
+            source = self._values(columns, part)
             leaves = ", ".join(f"({leaf.sql})::BOOLEAN" for leaf in part)
             rows = self._table.connection.execute(
-                f"SELECT DISTINCT {leaves} FROM ({source}) LIMIT {MOST_KINDS}"
+                f"SELECT DISTINCT {leaves} FROM ({source}) LIMIT {MOST_KINDS + 1}"
             ).fetchall()
             self._kinds[part] = rows
         return self._kinds[part]
+
+    def _values(self, columns: Sequence[str], part: Sequence[Leaf]) -> str:
+        """A query of what rows can have in some columns."""
+        if not columns:
+            return "SELECT 1"
+        query = f"SELECT * FROM {self._held(tuple(columns))}"
+        if len(columns) > 1:
+            return query
+        kind = self._table.types[columns[0]]
+        for constant in sorted({constant for leaf in part for constant in leaf.constants}):
+            value = f"TRY_CAST({constant} AS {kind})"
+            near = [value]
+            if kind == "VARCHAR":
+                near += [f"{value} || '~'", f"replace({value}, '%', '')"]
+            elif kind == "DATE" or kind in NUMBERS or kind.startswith("DECIMAL"):
+                near += [f"{value} + 1", f"{value} - 1"]
+            query += "".join(f" UNION ALL SELECT {each}" for each in near)
+        return query
+
+    def _held(self, columns: tuple[str, ...]) -> str:
+        """A table of the values that occur in some columns, made once."""
+        if columns not in self._occurring:
+            name = f"countleak_values_{len(self._occurring)}"
+            self._table.connection.execute(
+                f"CREATE TEMP TABLE {name} AS "
+                f"SELECT DISTINCT {', '.join(map(quoted, columns))} FROM {ROWS}"
+            )
+            self._occurring[columns] = name
+        return self._occurring[columns]
 
 
 def _leaves(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -136,28 +166,6 @@ def _parts(leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, ...]]:
             columns = columns.union(*(leaf.columns for leaf in more))
             left = [leaf for leaf in left if leaf not in more]
         yield tuple(part)
-
-
-def _values(table: Table, columns: Sequence[str], part: Sequence[Leaf]) -> str:
-    """A query of what rows can have in some columns."""
-    if not columns:
-        return "SELECT 1"
-    names = ", ".join(map(quoted, columns))
-    query = (
-        f"SELECT DISTINCT {names} FROM {ROWS} UNION ALL SELECT {', '.join(['NULL'] * len(columns))}"
-    )
-    if len(columns) > 1:
-        return query
-    kind = table.types[columns[0]]
-    for constant in sorted({constant for leaf in part for constant in leaf.constants}):
-        value = f"TRY_CAST({constant} AS {kind})"
-        near = [value]
-        if kind == "VARCHAR":
-            near += [f"{value} || '~'", f"replace({value}, '%', '')"]
-        elif kind == "DATE" or kind in NUMBERS or kind.startswith("DECIMAL"):
-            near += [f"{value} + 1", f"{value} - 1"]
-        query += "".join(f" UNION ALL SELECT {each}" for each in near)
-    return query
 
 
 def _row(kind: Sequence[bool | None]) -> str:
