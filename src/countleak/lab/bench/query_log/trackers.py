@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.errors import InputError
 from countleak.lab.bench.query_log.population import (
     Condition,
     Population,
@@ -110,7 +111,7 @@ def _target(people: Population, rng: np.random.Generator, size: int) -> Conditio
         narrower = found & equal(people, "income", people.columns["income"][one].item())
         if narrower.size == size:
             return narrower
-    raise AssertionError("no such group in this population")
+    raise InputError(f"nobody is alone enough among {people.size} people; take more rows")
 
 
 def plant(people: Population, number: int, rng: np.random.Generator) -> Tracker:
@@ -121,7 +122,7 @@ def plant(people: Population, number: int, rng: np.random.Generator) -> Tracker:
         conditions = KINDS[kind](people, target, rng)
         if min(each.size for each in conditions) >= LEAST:
             return Tracker(kind, tuple(conditions), target.mask)
-    raise AssertionError("no such tracker in this population")
+    raise InputError(f"no tracker fits {people.size} people; take more rows")
 
 
 def log_of(people: Population, statements: int, conditions: int, trackers: int, seed: int) -> Log:
@@ -139,6 +140,8 @@ def log_of(people: Population, statements: int, conditions: int, trackers: int, 
         if found.size >= LEAST:
             background[found.sql] = found
     pool = [*own, *background.values()]
+    if len(pool) > statements:
+        raise InputError(f"{len(pool)} conditions do not fit into {statements} statements")
     weights = 1 / (1 + rng.permutation(len(pool)))
     again = rng.choice(len(pool), statements - len(pool), p=weights / weights.sum())
     order = rng.permutation(np.concatenate([np.arange(len(pool)), again])).tolist()
