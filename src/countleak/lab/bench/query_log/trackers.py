@@ -135,7 +135,9 @@ def log_of(people: Population, statements: int, conditions: int, trackers: int, 
     planted = tuple(plant(people, number, rng) for number in range(trackers))
     own = [condition for tracker in planted for condition in tracker.conditions]
     background: dict[str, Condition] = {}
-    while len(background) < conditions - len({condition.sql for condition in own}):
+    wanted, tries = conditions - len({condition.sql for condition in own}), 0
+    while len(background) < wanted and tries < TRIES * conditions:
+        tries += 1
         found = question(people, rng)
         if found.size >= LEAST:
             background[found.sql] = found
