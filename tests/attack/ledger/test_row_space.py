@@ -111,6 +111,16 @@ def test_a_tracker_is_two_rows_and_its_last_row_is_where_it_ends():
     assert dict(pin.terms) == {31: sign, 12: -sign}
 
 
+def test_rows_that_are_published_at_once_have_no_order():
+    A = np.array([[1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0]])
+    ones = np.ones(4, np.int64)
+    one_by_one = RowSpace(packed(A), 4).pinned(ones, 2)
+    assert [pin.cells for pin in one_by_one] == [(0, 2), (1, 3), (0,), (2,)]
+    at_once = RowSpace(packed(A), 4, np.array([1, 2, 4, 4])).pinned(ones, 2)
+    assert [pin.cells for pin in at_once] == [(0, 2), (1, 3), (0,), (2,)]
+    assert {pin.cells: len(pin.terms) for pin in at_once}[2,] == 1
+
+
 def test_a_proof_of_long_fractions_is_exact():
     rng = np.random.default_rng(1)
     A = rng.integers(0, 2, (40, 40))

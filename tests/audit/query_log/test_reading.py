@@ -34,9 +34,16 @@ def test_a_quote_that_nothing_closes_takes_no_other_statement_along(tmp_path, op
     assert len(found) == 4
 
 
-def test_marks_without_end_take_no_time_to_speak_of(tmp_path):
-    found = statements(tmp_path, "SELECT /* 1;\n" * 20_000)
-    assert len(found) == 20_000
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("SELECT /* 1;\n" * 20_000, 20_000),
+        ("/*" * 500_000 + ";\n", 1),
+        ("--\n" * 300_000 + "1;", 1),
+    ],
+)
+def test_marks_without_end_take_no_time_to_speak_of(tmp_path, text, count):
+    assert len(statements(tmp_path, text)) == count
 
 
 def test_tables_and_objects_have_time_user_and_answer(tmp_path):

@@ -53,10 +53,14 @@ class Pinned:
 
 @dataclass(eq=False)
 class RowSpace:
-    """The rows (m, words) of (E) over n ``cells``, no two of them equal and none empty."""
+    """The rows (m, words) of (E) over n ``cells``, no two of them equal and none empty.
+
+    Rows that are published at once have the same of ``ends`` (m,): the row after the last of them.
+    """
 
     rows: Bits
     cells: int
+    ends: NDArray[np.int64] | None = None
     # Whether all pairs were looked at, of which there may be too many.
     complete: bool = field(init=False, default=True)
     _gram: NDArray[np.int64] = field(init=False)
@@ -109,7 +113,7 @@ class RowSpace:
         reached = self._reached(alone)
         rows = zip(alone, _last(reached), strict=True)
         found: dict[Cells, int] = {cells: row for cells, row in rows if row >= 0}
-        never: int = self.rows.shape[0]
+        never: int = self.rows.shape[0] + 1
         yield from found.items()
         pairs = chain(self._opposite(small, left), self._cancelling(alone, reached))
         few = (pair for pair in pairs if people[list(pair)].sum() <= most)
@@ -118,9 +122,13 @@ class RowSpace:
         for some in _in_parts(looked_at):
             for pair, row in zip(some, _last(self._reached(some)), strict=True):
                 # What follows from its cells is nothing new.
-                latest = max(found.get((cell,), never) for cell in pair)
-                if 0 <= row < latest:
+                ends = [self._end(found[(c,)]) if (c,) in found else never for c in pair]
+                if row >= 0 and self._end(row) < max(ends):
                     yield pair, row
+
+    def _end(self, row: int) -> int:
+        """The row after the last that is published with one."""
+        return row + 1 if self.ends is None else int(self.ends[row])
 
     def _cancelling(self, alone: Sequence[Cells], reached: Bits) -> Iterator[Cells]:
         """Pairs of pinned cells that the same row pins, by opposite parts: together earlier."""
@@ -215,7 +223,7 @@ class RowSpace:
         return keys
 
     def _terms(self, cells: Cells, row: int, y: NDArray[np.uint64]) -> Terms:
-        """Rows up to ``row`` that add up to just the cells, in as few as were found."""
+        """Rows published by then that add up to just the cells, in as few as were found."""
         used = np.flatnonzero(y)
         for terms in self._candidates(cells, row, used, y):
             if self.adds_up(terms, cells):
@@ -225,7 +233,7 @@ class RowSpace:
     def _candidates(
         self, cells: Cells, row: int, used: NDArray[np.int64], y: NDArray[np.uint64]
     ) -> Iterator[Terms]:
-        if used.size > 2:
+        if used.size > 1:
             yield from self._short(cells, row)
         residues = [_as_fraction(int(y[i]), self._p) for i in used.tolist()]
         yield tuple(
@@ -237,30 +245,30 @@ class RowSpace:
             yield self._solve_exactly(cells, used)
 
     def _short(self, cells: Cells, row: int) -> Iterator[Terms]:
-        """Sums and differences of the last row and one or two before it, which it needs."""
-        p = np.uint64(self._p)
-        wanted = self._r[:, list(cells)].sum(axis=1) % p
-        known, last = self._sums[:, :row], self._sums[:, row]
+        """One row, the difference of two, or sums of three with the row that pins the cells."""
+        p, end = np.uint64(self._p), self._end(row)
+        wanted = (self._r[:, list(cells)].sum(axis=1) % p)[:, None]
+        known, last = self._sums[:, :end], self._sums[:, row, None]
         keys = self._key(known)
         order = np.argsort(keys)
-        for of_last in (1, -1):
-            # Plus the last is minus it on the other side.
-            rest = (wanted + (p - last if of_last > 0 else last)) % p
-            for other in (1, -1):
-                goal = rest if other > 0 else (p - rest) % p
-                for at in np.flatnonzero(keys == self._key(goal[:, None])[0]).tolist():
-                    yield ((row, Fraction(of_last)), (at, Fraction(other)))
-        if not row:
-            return
+
+        def adding_to(goal: Bits) -> Iterator[tuple[int, int]]:
+            """Each row with the one that is its goal."""
+            sought = self._key(goal)
+            place = order[np.minimum(np.searchsorted(keys[order], sought), end - 1)]
+            for i in np.flatnonzero(keys[place] == sought).tolist():
+                if i != place[i]:
+                    yield i, int(place[i])
+
+        for i in np.flatnonzero(keys == self._key(wanted)).tolist():
+            yield ((i, Fraction(1)),)
+        for i, k in adding_to((known + p - wanted) % p):
+            yield ((i, Fraction(1)), (k, Fraction(-1)))
         for of_last, one, other in SIGNS:
             rest = (wanted + (p - last if of_last > 0 else last)) % p
-            goal = (rest[:, None] + (p - known if one > 0 else known)) % p
-            wanted_keys = self._key(goal if other > 0 else (p - goal) % p)
-            place = np.searchsorted(keys[order], wanted_keys)
-            third = order[np.minimum(place, row - 1)]
-            for i in np.flatnonzero(keys[third] == wanted_keys).tolist():
-                k = int(third[i])
-                if i != k:
+            goal = (rest + (p - known if one > 0 else known)) % p
+            for i, k in adding_to(goal if other > 0 else (p - goal) % p):
+                if row not in (i, k):
                     yield ((row, Fraction(of_last)), (i, Fraction(one)), (k, Fraction(other)))
 
     def _solve_exactly(self, cells: Cells, used: NDArray[np.int64]) -> Terms:

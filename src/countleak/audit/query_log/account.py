@@ -130,7 +130,9 @@ class Accountant:
         if not kept:
             return Account(user, (), 0, (), 0, 0, True)
         rows, people = _coarsened(self.members.rows[kept], self.members.people)
-        space = RowSpace(rows, people.size)
+        numbers = np.array([first[condition].number for condition in kept])
+        ends = np.searchsorted(numbers, numbers, side="right").astype(np.int64)
+        space = RowSpace(rows, people.size, ends)
         pins = space.pinned(people, self.small)
         queries = [first[kept[pin.row]] for pin in pins]
         proven = [(pin, query) for pin, query in zip(pins, queries, strict=True) if pin.terms]

@@ -32,6 +32,7 @@ STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: [A-Z]{2,5}\b)?"
 CSVLOG, CSVLOG_WIDTH = (0, 1, 13, 14), 22
 # What may stand around a semicolon, and how it ends.
 MARKS = re.compile(r"""[;'"]|--|/\*""")
+GAP = re.compile(r"\s+|--[^\n]*|/\*")
 CLOSES = {"'": "'", '"': '"', "--": "\n", "/*": "*/"}
 
 
@@ -82,11 +83,24 @@ def _of_sql(text: str) -> Iterator[Fields]:
     line, counted = 1, 0
     for start, end in parts:
         part = text[start:end]
-        if re.sub(r"--[^\n]*|/\*.*?\*/", "", part, flags=re.DOTALL).strip():
+        if not _is_empty(part):
             begin = start + len(part) - len(part.lstrip())
             line += text.count("\n", counted, begin)
             counted = begin
             yield line, part.strip()
+
+
+def _is_empty(part: str) -> bool:
+    """Whether there is nothing but comments."""
+    place = 0
+    while gap := GAP.match(part, place):
+        place = gap.end()
+        if gap[0] == "/*":
+            close = part.find("*/", place)
+            if close < 0:
+                return False
+            place = close + 2
+    return place == len(part)
 
 
 def _at_lines(text: str) -> Iterator[tuple[int, int]]:
