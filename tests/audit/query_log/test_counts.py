@@ -65,6 +65,14 @@ def test_text_of_a_column_is_no_code():
     assert condition == "\"name\" = '''); DROP TABLE people; --'"
 
 
+def test_comments_make_no_other_count():
+    plain = read("SELECT count(*) FROM people WHERE age = 1 AND name = 'a'")
+    text = "SELECT /* 1 */ count(*) FROM people -- 2\n WHERE age /* 3 */ = 1 AND name = 'a' /* 4 */"
+    assert read(text) == plain
+    grouped = "SELECT region /* 1 */, count(*) FROM people GROUP BY region /* 2 */ -- 3"
+    assert read(grouped) == read("SELECT region, count(*) FROM people GROUP BY region")
+
+
 def test_like_of_sqlite_ignores_case():
     assert conditions("SELECT count(*) FROM people WHERE name LIKE 'a%'", dialect="sqlite") == [
         ("\"name\" ILIKE 'a%'", ())

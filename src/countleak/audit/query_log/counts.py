@@ -94,7 +94,7 @@ class Reader:
         where = [tree.args["where"].this] if tree.args.get("where") else []
         keys = self._keys(tree)
         asked, left = [], []
-        shown = {self._computed(key, aliases).sql() for key in keys}
+        shown = {self._computed(key, aliases).sql(comments=False) for key in keys}
         for item in tree.expressions:
             item = item.unalias()
             try:
@@ -153,7 +153,10 @@ class Reader:
             return False
         if isinstance(item, exp.Literal):
             return True
-        if not isinstance(item, exp.Star) and self._computed(item, aliases).sql() in shown:
+        if (
+            not isinstance(item, exp.Star)
+            and self._computed(item, aliases).sql(comments=False) in shown
+        ):
             return True
         raise Unreadable("it shows rows, not counts")
 
@@ -175,8 +178,8 @@ class Reader:
         if counted.distinct is not None:
             distinct = self._computed(counted.distinct, aliases).name
         return Asked(
-            whole.sql(dialect="duckdb"),
-            tuple(key.sql(dialect="duckdb") for key in by),
+            whole.sql(dialect="duckdb", comments=False),
+            tuple(key.sql(dialect="duckdb", comments=False) for key in by),
             frozenset(mentioned),
             distinct=distinct,
         )
