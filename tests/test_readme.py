@@ -26,6 +26,7 @@ PAGES = (
     "docs/commands.md",
     "docs/decoders.md",
     "docs/diffix.md",
+    "docs/log.md",
     "docs/protocol.md",
     "docs/report.md",
     "docs/scale.md",

@@ -91,6 +91,11 @@ bench = make_group(
             "countleak.cli.lab.tables",
             "Measure what published tables give away together, beside the tools that check them.",
         ),
+        "log": (
+            "countleak.cli.lab.log",
+            "Time the leak meter on a long log, and count the trackers it catches and its false "
+            "alarms.",
+        ),
     },
     listed={
         "Speed": (
@@ -106,5 +111,6 @@ bench = make_group(
         ),
         "Accuracy": ("decoders", "honesty", "questions", "budget", "categories", "exact"),
         "Published tables": ("tables",),
+        "Query logs": ("log",),
     },
 )
