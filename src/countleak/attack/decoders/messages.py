@@ -60,14 +60,14 @@ class Messages:
         )
         if passed.settled:
             return bits_from(transcript.ids, passed.probability, basis)
-        x = BoxSquares(1e-3, 300, rough=True).solve(released.queries.rows, released.b).x
+        x = BoxSquares(1e-3, 300, rough=True).solve(released.queries.products, released.b).x
         everyone = np.ones(x.size, np.bool_)
         values = (x >= 0.5).astype(np.int8)
         return Guess(transcript.ids, values, everyone, basis, margin=2 * np.abs(x - 0.5))
 
     def _passed(self, released: Transcript) -> Passed:
         """The messages under the law that is stated, or the likeliest."""
-        rows, b = released.queries.rows, released.b
+        rows, b = released.queries.products, released.b
         stated = stated_channel(self.rules)
         first = self._solver(stated or Normal()).solve(rows, b)
         if stated is not None:
