@@ -3,8 +3,11 @@ import os
 import numpy as np
 import pytest
 
+from countleak.attack.queries import Queries
 from countleak.attack.queries.hashing import HashedRows
 from countleak.attack.queries.rows import Dense, Packed, held
+from countleak.attack.queries.signs import Signs
+from countleak.attack.queries.subsets import Subsets
 
 RNG = np.random.default_rng(3)
 
@@ -47,6 +50,15 @@ def test_sums_are_the_same_on_any_number_of_cores():
     finally:
         os.sched_setaffinity(0, cores)
     assert all((a == b).all() for a, b in zip(one, several, strict=True))
+
+
+def test_products_are_taken_of_bits_where_there_are_only_0_and_1():
+    matrix = RNG.integers(0, 2, (30, 13), dtype=np.int8)
+    subsets = Queries(np.arange(13), matrix, Subsets())
+    assert isinstance(subsets.products, Packed)
+    assert (subsets.products.dense() == matrix).all()
+    signs = Queries(np.arange(13), (2 * matrix - 1).astype(np.int8), Signs())
+    assert signs.products is signs.rows
 
 
 def test_many_rows_are_held_as_bits(monkeypatch):

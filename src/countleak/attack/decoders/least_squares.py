@@ -57,10 +57,10 @@ class LeastSquares:
 
     def _decode_many(self, released: Transcript) -> Guess:
         """The same by products alone, with the standard error that rows as good as random leave."""
-        fit = BoxSquares().solve(released.queries.rows, released.b)
+        fit = BoxSquares().solve(released.queries.products, released.b)
         m, free = len(released), int(((fit.x > 1e-6) & (fit.x < 1 - 1e-6)).sum())
         sigma = self.sigma or residual_scale(fit.x, fit.squares, m)
-        variance = Centred(released.queries.rows).variance
+        variance = Centred(released.queries.products).variance
         error = float(np.sqrt(1 / (variance * max(m - free, 1) / sigma**2 + 4)))
         basis = Squares(
             decoder="least squares",

@@ -49,7 +49,7 @@ class Messages:
     def decode(self, transcript: Transcript) -> Guess:
         """Pass messages, and guess the likelier value of everyone."""
         released = transcript.where(transcript.released)
-        products, computed = quickest(released.queries.rows)
+        products, computed = quickest(released.queries.products)
         passed = self._passed(products, released.b)
         basis = Passing(
             decoder="messages",

@@ -46,7 +46,7 @@ class Rounding:
 
 def _by_products(released: Transcript) -> Guess:
     """The guess of the least total residual, to a gap that products alone reach in time."""
-    rows, b = released.queries.rows, released.b
+    rows, b = released.queries.products, released.b
     solution = FirstOrder(GAP_OF_MANY).solve(rows, b)
     certificate = bracket(rows, b, solution)
     if solution.x is None or certificate.gap > 1.1 * GAP_OF_MANY:

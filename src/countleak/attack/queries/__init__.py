@@ -93,6 +93,14 @@ class Queries:
         return Dense(self.weights) if isinstance(self.weights, np.ndarray) else self.weights
 
     @cached_property
+    def products(self) -> Rows:
+        """The rows for whoever takes many products of them: as bits, where they are 0 and 1."""
+        rows = self.rows
+        if not isinstance(rows, Dense) or rows.matrix.min() < 0 or rows.matrix.max() > 1:
+            return rows
+        return Packed.of([rows.matrix], *rows.shape)
+
+    @cached_property
     def matrix(self) -> NDArray[np.int8]:
         """Whom each query weighs (m, n), written out.
 

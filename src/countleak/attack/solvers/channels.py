@@ -110,21 +110,10 @@ def _log_between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Normal):
     """Laplace noise of a ``variance``; ``stated`` if that is known."""
 
-    variance: float = inf
-    stated: bool = False
     name: ClassVar[str] = "Laplace"
-
-    @property
-    def sigma(self) -> float:
-        return sqrt(self.variance)
-
-    def fitted(self, e: NDArray[np.float64], V: float) -> Self:
-        if self.stated:
-            return self
-        return replace(self, variance=max(float((e * e).mean()) - V, LEAST_VARIANCE))
 
     def score(self, e: NDArray[np.float64], V: float) -> tuple[NDArray[np.float64], float]:
         scale, sd = sqrt(self.variance / 2), sqrt(max(V, 1e-3 * self.variance))
