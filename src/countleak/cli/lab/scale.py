@@ -8,6 +8,7 @@ import typer
 
 from countleak.audit.report.drawing import require_drawing
 from countleak.cli import console, options
+from countleak.lab.bench.gpu import measure_gpu
 from countleak.lab.bench.scale import exponent, leaks, measure
 from countleak.lab.figures.scale import draw_leaks, draw_scale
 from countleak.shares import percent
@@ -28,10 +29,20 @@ def scale(
         Path | None,
         typer.Option(help="Draw the noise that still leaks 95% against people to this file."),
     ] = None,
+    gpu: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Measure what the GPU does instead, up to so many people (16777216: 3 minutes).",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Measure time, memory and accuracy from a thousand people upwards, beside its peers."""
+    if gpu is not None:
+        measure_gpu(gpu)
+        return
     people = [options.whole_from(part, "--sizes") for part in sizes.split(",")]
     for path in (picture, law):
         if path:

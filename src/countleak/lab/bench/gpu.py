@@ -165,26 +165,21 @@ def _simulated(n: int, m: int, sigma: float, seed: int) -> tuple[OnGpu, Any, Any
     return gpu, bits, answers
 
 
-def main(largest: int) -> None:
-    """Everything, a line of JSON each, up to so many people."""
-    say({"device": device(), "apart": agreement()})
+def measure_gpu(largest: int) -> None:
+    """Write everything, a line of JSON each, up to so many people; raises NoGpu."""
+    _say({"device": device(), "apart": agreement()})
     # CuPy compiles what it is first asked for.
     passing(2**13, 2**13, 10.0)
     least_residuals(2**10, 2**12, 5.0, 0.01, 100.0)
     for digits in (1, 2):
         measured = rate(*TIMED, digits)
-        say({**asdict(measured), "average": measured.average})
-    say(asdict(least_residuals(*WILD)))
+        _say({**asdict(measured), "average": measured.average})
+    _say(asdict(least_residuals(*WILD)))
     for n, m, sigma in SETTINGS:
         if n <= largest:
-            say(asdict(passing(n, m, sigma)))
+            _say(asdict(passing(n, m, sigma)))
 
 
-def say(record: dict[str, Any]) -> None:
-    """One line."""
+def _say(record: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
