@@ -5,7 +5,7 @@ one system; whoever holds the tables can bound every count in it, and so can the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from countleak.attack.ledger.bounds import Bounder, Contradiction, Interval
@@ -25,6 +25,7 @@ from countleak.audit.releases.model import Model, Stated, Trees, model_of
 from countleak.progress import Progress, silent
 
 SMALL = 2
+SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,23 @@ class TablesAudit:
     settled_by: dict[str, int]
     contradiction: tuple[Term, ...] = ()
     contradicts: bool = False
+    stated: tuple[Stated, ...] = ()
+    trees: Trees = field(default_factory=dict)
+    small: int = SMALL
+
+    @property
+    def exact(self) -> bool:
+        """Whether every interval is as narrow as can be: time did not run out."""
+        return all(interval.exact for interval in self.intervals)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is pinned, for sure."""
+        return self.exact and not (self.findings or self.unproven or self.contradicts)
+
+    def witness(self) -> Witness:
+        """What puts proofs into words, by what was inferred of each table."""
+        return Witness(self.model, {each.release.name: each.inferred for each in self.stated})
 
     def __str__(self) -> str:
         numbers, cells = len(self.model.numbers), self.model.ledger.cells
@@ -61,7 +79,7 @@ class TablesAudit:
             lines.append(f"  ... and {len(self.findings) - SHOWN} more")
         if self.unproven:
             lines.append(f"{self.unproven} more follow from whole numbers, without a short proof.")
-        if not all(interval.exact for interval in self.intervals):
+        if not self.exact:
             lines.append("Time ran out: some intervals may be narrower, and more may be pinned.")
         lines += [f"Implied, if {each}." for each in self.inferred]
         return "\n".join(lines)
@@ -85,12 +103,9 @@ class TablesAudit:
             "unproven": self.unproven,
             "inferred": list(self.inferred),
             "contradiction": [t.record() for t in self.contradiction] if self.contradicts else None,
-            "exact": all(interval.exact for interval in self.intervals),
+            "exact": self.exact,
             "settled_by": self.settled_by,
         }
-
-
-SHOWN = 20
 
 
 def audit_tables(
@@ -102,6 +117,7 @@ def audit_tables(
     progress: Progress = silent,
 ) -> TablesAudit:
     """What the releases pin together: hidden counts, and groups of up to ``small`` people."""
+    stated, trees = tuple(stated), trees or {}
     model = model_of(stated, trees)
     inferred = _inferred(stated)
     try:
@@ -110,7 +126,7 @@ def audit_tables(
     except Contradiction:
         proof = Prover(model.ledger).contradiction()
         terms = () if proof is None else terms_of(model, proof)
-        return TablesAudit(model, (), (), (), 0, inferred, {}, terms, True)
+        return TablesAudit(model, (), (), (), 0, inferred, {}, terms, True, stated, trees, small)
     witness = Witness(model, {each.release.name: each.inferred for each in stated})
     findings: list[Finding] = []
     unproven, told = 0, _Told()
@@ -130,6 +146,9 @@ def audit_tables(
         unproven,
         inferred,
         bounder.settled_by,
+        stated=stated,
+        trees=trees,
+        small=small,
     )
 
 

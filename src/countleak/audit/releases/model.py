@@ -12,7 +12,7 @@ from countleak.attack.ledger import Ledger
 from countleak.attack.noise import Range
 from countleak.attack.rules import Rules
 from countleak.audit.releases.axes import Axis, axis_of
-from countleak.audit.releases.reading import Published, Release
+from countleak.audit.releases.reading import ANY, Published, Release
 from countleak.errors import InputError
 
 # So many of the finest groups are reckoned with.
@@ -99,7 +99,9 @@ def ends_of(number: Published, rules: Rules) -> tuple[float, float]:
     hidden = rules.suppressed if isinstance(rules.suppressed, Range) else None
     if number.value is None:
         known = number.among or hidden
-        return (0.0, inf) if known is None else (float(known.low), float(known.high))
+        if known is None or known == ANY:
+            return 0.0, inf
+        return float(known.low), float(known.high)
     limits = rules.limits()
     if limits is None or limits.reach is None:
         return 0.0, inf

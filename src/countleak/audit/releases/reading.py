@@ -17,6 +17,8 @@ MARKERS = frozenset((*_SYMBOLS, *_WORDS))
 _FEWER = re.compile(r"(?:<|<=|≤|under|fewer than|less than)\s*(\d{1,9})", re.IGNORECASE)
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d+(?:\.0+)?")
 MOST_NUMBERS = 2_000_000
+# Of a number that is hidden for another reason than the rule of its table.
+ANY = Range(0, 2**53)
 
 
 @dataclass(frozen=True)

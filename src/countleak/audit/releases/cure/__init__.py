@@ -1,0 +1,191 @@
+"""What to change in published tables so that nothing is pinned: hide, coarsen or round numbers.
+
+A remedy changes the numbers that the proofs of an audit need; what is left is audited again, until
+nothing is found. Only that last audit says that a cure is one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any, Protocol
+
+from countleak.attack.noise import Range
+from countleak.audit.releases import TablesAudit, audit_tables
+from countleak.audit.releases.description import Described
+from countleak.audit.releases.model import Number, Stated
+from countleak.audit.releases.reading import ANY
+from countleak.progress import Progress, silent
+
+TIME_IS_UP = "time ran out before nothing was pinned; allow more"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be cured: groups of up to ``small`` people, by ``deadline`` on the clock."""
+
+    small: int
+    deadline: float
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return max(0.0, self.deadline - monotonic())
+
+    def audit(self, described: Described) -> TablesAudit:
+        """What the tables give away."""
+        return audit_tables(
+            described.tables, described.trees, small=self.small, time_limit=self.left
+        )
+
+
+class Remedy(Protocol):
+    """One way of changing tables; ``name`` is what is done to them."""
+
+    name: str
+
+    def changed(self, described: Described, audit: TablesAudit) -> Described | None:
+        """The tables with less in them that the findings need; None where nothing is left to do."""
+        ...
+
+    def pruned(self, before: Described, after: Described, task: Task) -> Described:
+        """The tables without changes that turned out not to be needed."""
+        ...
+
+    def changes(self, before: Described, after: Described) -> list[dict[str, Any]]:
+        """What was done, number by number or table by table."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Cure:
+    """Tables of which nothing is pinned any more, if ``failure`` is None; and what that costs.
+
+    ``after`` is the audit of the tables as they are now: as a reader who can tell from what was
+    hidden before what the cure hid, and as one who cannot.
+    """
+
+    remedy: str
+    before: TablesAudit
+    after: tuple[TablesAudit, ...]
+    described: Described
+    changes: tuple[Mapping[str, Any], ...]
+    cost: Mapping[str, int]
+    rounds: int
+    failure: str | None
+
+    @property
+    def findings(self) -> int:
+        """What is still pinned, with or without a proof."""
+        return max(len(each.findings) + each.unproven for each in self.after)
+
+    def __str__(self) -> str:
+        cost = ", ".join(f"{number} {what}" for what, number in self.cost.items())
+        if self.failure:
+            return f"No cure by {self.remedy}: {self.failure}. {self.findings} are still pinned."
+        if not self.changes:
+            return "Nothing is pinned, so that nothing needs to be changed."
+        lines = [f"Cure by {self.remedy}, found in {self.rounds} rounds: {cost}."]
+        lines += [f"  {each['change']}" for each in self.changes]
+        lines.append("Audited again: 0 findings, 0 without a proof, every interval exact.")
+        return "\n".join(lines)
+
+    def record(self) -> dict[str, Any]:
+        """The cure as plain fields."""
+        return {
+            "remedy": self.remedy,
+            "changes": [dict(each) for each in self.changes],
+            "cost": dict(self.cost),
+            "rounds": self.rounds,
+            "findings_before": len(self.before.findings) + self.before.unproven,
+            "findings_after": self.findings,
+            "exact_after": all(each.exact for each in self.after),
+            "failure": self.failure,
+        }
+
+
+def cure(
+    audit: TablesAudit,
+    remedy: Remedy,
+    *,
+    time_limit: float = 600.0,
+    progress: Progress = silent,
+) -> Cure:
+    """The audited tables, changed until nothing is pinned; or why that was not reached."""
+    task = Task(audit.small, monotonic() + time_limit)
+    before = described = Described(audit.stated, audit.trees)
+    audits, rounds, failure = (audit,), 0, None
+    while not all(each.clean for each in audits):
+        failure = _stuck(audits, task)
+        if failure is None:
+            worst = max(audits, key=lambda each: len(each.findings) + each.unproven)
+            changed = remedy.changed(described, worst)
+            failure = None if changed else "no published number is left to change"
+        if failure is not None or changed is None:
+            break
+        described, rounds = changed, rounds + 1
+        audits = tuple(task.audit(form) for form in forms(described))
+        progress(rounds, rounds + 1)
+    if failure is None and rounds:
+        fewer = remedy.pruned(before, described, task)
+        again = tuple(task.audit(form) for form in forms(fewer))
+        if all(each.clean for each in again):
+            described, audits = fewer, again
+    changes = tuple(remedy.changes(before, described))
+    cost = cost_of(before, described)
+    return Cure(remedy.name, audit, audits, described, changes, cost, rounds, failure)
+
+
+def _stuck(audits: tuple[TablesAudit, ...], task: Task) -> str | None:
+    """Why there is no use in going on; None where there is."""
+    if any(each.contradicts for each in audits):
+        return "the tables contradict each other"
+    if task.left <= 0 or not all(each.exact for each in audits):
+        return TIME_IS_UP
+    return None
+
+
+def forms(described: Described) -> tuple[Described, ...]:
+    """The tables for a reader who sees which numbers the cure hid; and for one who does not.
+
+    Where no rule says which counts are hidden, both know the same.
+    """
+    written = as_written(described)
+    return (described,) if written.tables == described.tables else (described, written)
+
+
+def as_written(described: Described) -> Described:
+    """The tables as files show them: one mark for all that is hidden, and so no rule for it."""
+    return replace(described, tables=tuple(map(_without_rule, described.tables)))
+
+
+def _without_rule(stated: Stated) -> Stated:
+    numbers = stated.release.numbers
+    if not isinstance(stated.rules.suppressed, Range) or all(n.among != ANY for n in numbers):
+        return stated
+    plain = tuple(replace(n, among=None) if n.among == ANY else n for n in numbers)
+    release = replace(stated.release, numbers=plain)
+    return replace(stated, release=release, rules=replace(stated.rules, suppressed=None))
+
+
+def hidden_numbers(before: Described, after: Described) -> list[Number]:
+    """The numbers that only the tables ``before`` show."""
+    found = []
+    for old, new in zip(before.tables, after.tables, strict=True):
+        shown = {n.labels for n in new.release.numbers if n.value is not None}
+        for number in old.release.numbers:
+            if number.value is not None and number.labels not in shown:
+                cell = dict(zip(old.release.dimensions, number.labels, strict=True))
+                found.append(Number(old.release.name, cell, number.value))
+    return found
+
+
+def cost_of(before: Described, after: Described) -> dict[str, int]:
+    """Numbers that are no longer shown, the people in them, and numbers that are now rounded."""
+    lost = hidden_numbers(before, after)
+    cost = {"numbers hidden": len(lost), "people in them": sum(n.value or 0 for n in lost)}
+    rounded = sum(
+        new.release.numbers != old.release.numbers and len(new.release.numbers)
+        for old, new in zip(before.tables, after.tables, strict=True)
+        if new.rules.base != old.rules.base
+    )
+    return {**cost, "numbers rounded": rounded} if rounded else cost
