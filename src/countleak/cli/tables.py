@@ -9,6 +9,7 @@ from countleak.audit.releases import SMALL, audit_tables
 from countleak.audit.releases.description import Described, proposed, read_releases
 from countleak.cli import console, options
 from countleak.cli.audit import FAILED
+from countleak.cli.tables_beyond import Beyond
 from countleak.errors import InputError, NoResult
 
 
@@ -34,6 +35,7 @@ def tables(
     time_limit: Annotated[
         float, typer.Option(help="Seconds after which integer programs are left out.", min=0)
     ] = 60.0,
+    beyond: Beyond = Beyond(),
     json: options.Json = False,
 ) -> None:
     """Solve published tables together: which small groups and hidden counts they pin, and why."""
@@ -55,17 +57,22 @@ def tables(
             progress=progress,
         )
     failed = fail_above is not None and len(result.findings) + result.unproven > fail_above
+    parts = [] if result.contradicts else beyond.parts(result, time_limit)
     if json:
-        console.print_json({**result.record(), "failed": failed})
+        record = result.record()
+        for part in parts:
+            record.update(part.record)
+        console.print_json({**record, "failed": failed or any(part.failed for part in parts)})
     if result.contradicts:
         raise NoResult(result.contradiction_in_words())
     if not json:
-        console.say(str(result))
+        for text in (str(result), *(part.words for part in parts)):
+            console.say(text)
         if fail_above is not None:
             found = len(result.findings) + result.unproven
             verdict = "FAILED" if failed else "passed"
             console.say(f"{verdict}: {found} findings; {fail_above} are allowed")
-    if failed:
+    if failed or any(part.failed for part in parts):
         raise typer.Exit(FAILED)
 
 

@@ -61,9 +61,9 @@ def taken_apart(ledger: Ledger) -> Apart:
     return Apart(limits, tuple(pieces))
 
 
-def joined(pieces: Sequence[Piece], row: NDArray[np.int64], value: float) -> tuple[
-    NDArray[np.int64], Ledger
-]:
+def joined(
+    pieces: Sequence[Piece], row: NDArray[np.int64], value: float
+) -> tuple[NDArray[np.int64], Ledger]:
     """The cells of some pieces, and (L) of them with a further row that adds up to ``value``.
 
     ``row`` are the cells of the further row, by their place in the whole.

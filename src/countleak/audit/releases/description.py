@@ -1,5 +1,6 @@
 """`releases.toml`: which tables were published, and by what rules; and what tables tell of that."""
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,8 +59,8 @@ def proposed(described: Described, paths: Sequence[Name]) -> str:
     parts = ["# What was read off the tables; correct it, and name this file in their place."]
     for stated, path in zip(described.tables, paths, strict=True):
         release, rules = stated.release, stated.rules
-        lines = ["[[table]]", f"file = {_quoted(str(path))}", f"name = {_quoted(release.name)}"]
-        lines.append(f"count = {_quoted(release.count)}")
+        lines = ["[[table]]", f"file = {quoted(str(path))}", f"name = {quoted(release.name)}"]
+        lines.append(f"count = {quoted(release.count)}")
         lines.append(f"# dimensions: {', '.join(release.dimensions)}")
         if rules.base is None:
             lines.append("exact = true")
@@ -160,6 +161,6 @@ def _trees(path: Name, record: Any) -> dict[str, tuple[Mapping[str, tuple[str, .
     return found
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def quoted(text: str) -> str:
+    """A text as TOML and JSON write it."""
+    return json.dumps(text, ensure_ascii=False)

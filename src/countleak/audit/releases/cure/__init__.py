@@ -13,7 +13,7 @@ from countleak.attack.noise import Range
 from countleak.audit.releases import TablesAudit, audit_tables
 from countleak.audit.releases.description import Described
 from countleak.audit.releases.model import Number, Stated
-from countleak.audit.releases.reading import ANY
+from countleak.audit.releases.reading import ANY, Published
 from countleak.progress import Progress, silent
 
 TIME_IS_UP = "time ran out before nothing was pinned; allow more"
@@ -43,8 +43,13 @@ class Remedy(Protocol):
 
     name: str
 
-    def changed(self, described: Described, audit: TablesAudit) -> Described | None:
-        """The tables with less in them that the findings need; None where nothing is left to do."""
+    def changed(
+        self, before: Described, described: Described, audit: TablesAudit
+    ) -> Described | None:
+        """The tables with less in them that the findings need; None where nothing is left to do.
+
+        ``before`` are the tables that the cure began with, ``audit`` is that of ``described``.
+        """
         ...
 
     def pruned(self, before: Described, after: Described, task: Task) -> Described:
@@ -118,7 +123,7 @@ def cure(
         failure = _stuck(audits, task)
         if failure is None:
             worst = max(audits, key=lambda each: len(each.findings) + each.unproven)
-            changed = remedy.changed(described, worst)
+            changed = remedy.changed(before, described, worst)
             failure = None if changed else "no published number is left to change"
         if failure is not None or changed is None:
             break
@@ -126,7 +131,10 @@ def cure(
         audits = tuple(task.audit(form) for form in forms(described))
         progress(rounds, rounds + 1)
     if failure is None and rounds:
-        fewer = remedy.pruned(before, described, task)
+        # The audit after it needs its time too.
+        fewer = remedy.pruned(
+            before, described, replace(task, deadline=monotonic() + task.left / 2)
+        )
         again = tuple(task.audit(form) for form in forms(fewer))
         if all(each.clean for each in again):
             described, audits = fewer, again
@@ -145,26 +153,38 @@ def _stuck(audits: tuple[TablesAudit, ...], task: Task) -> str | None:
 
 
 def forms(described: Described) -> tuple[Described, ...]:
-    """The tables for a reader who sees which numbers the cure hid; and for one who does not.
+    """The tables for a reader who can tell all reasons to hide; and as their files show them.
 
-    Where no rule says which counts are hidden, both know the same.
+    Where files show as much, those are the same.
     """
-    written = as_written(described)
-    return (described,) if written.tables == described.tables else (described, written)
+    less = any(_rule_goes(each) or any(map(_not_shown, each.release.numbers))
+               for each in described.tables)  # fmt: skip
+    return (described, as_written(described)) if less else (described,)
 
 
 def as_written(described: Described) -> Described:
-    """The tables as files show them: one mark for all that is hidden, and so no rule for it."""
-    return replace(described, tables=tuple(map(_without_rule, described.tables)))
+    """The tables as files show them: one mark for all that is hidden, so that no rule says why."""
+    return replace(described, tables=tuple(map(_as_written, described.tables)))
 
 
-def _without_rule(stated: Stated) -> Stated:
-    numbers = stated.release.numbers
-    if not isinstance(stated.rules.suppressed, Range) or all(n.among != ANY for n in numbers):
-        return stated
-    plain = tuple(replace(n, among=None) if n.among == ANY else n for n in numbers)
-    release = replace(stated.release, numbers=plain)
-    return replace(stated, release=release, rules=replace(stated.rules, suppressed=None))
+def _as_written(stated: Stated) -> Stated:
+    numbers = tuple(
+        replace(n, among=None) if n.among == ANY or _not_shown(n) else n
+        for n in stated.release.numbers
+    )
+    rules = replace(stated.rules, suppressed=None) if _rule_goes(stated) else stated.rules
+    return replace(stated, release=replace(stated.release, numbers=numbers), rules=rules)
+
+
+def _rule_goes(stated: Stated) -> bool:
+    """Whether something is hidden for another reason than the rule that was stated."""
+    hidden = any(number.among == ANY for number in stated.release.numbers)
+    return hidden and isinstance(stated.rules.suppressed, Range)
+
+
+def _not_shown(number: Published) -> bool:
+    """Whether what a hidden number says of its count has no mark of ours: <5 is one."""
+    return isinstance(number.among, Range) and number.among.low > 0
 
 
 def hidden_numbers(before: Described, after: Described) -> list[Number]:
@@ -182,10 +202,11 @@ def hidden_numbers(before: Described, after: Described) -> list[Number]:
 def cost_of(before: Described, after: Described) -> dict[str, int]:
     """Numbers that are no longer shown, the people in them, and numbers that are now rounded."""
     lost = hidden_numbers(before, after)
-    cost = {"numbers hidden": len(lost), "people in them": sum(n.value or 0 for n in lost)}
     rounded = sum(
-        new.release.numbers != old.release.numbers and len(new.release.numbers)
+        len(new.release.numbers)
         for old, new in zip(before.tables, after.tables, strict=True)
         if new.rules.base != old.rules.base
     )
-    return {**cost, "numbers rounded": rounded} if rounded else cost
+    if rounded:
+        return {"numbers rounded": rounded}
+    return {"numbers hidden": len(lost), "people in them": sum(n.value or 0 for n in lost)}

@@ -35,7 +35,9 @@ class Suppress:
     by_people: bool = True
     name: str = "suppress"
 
-    def changed(self, described: Described, audit: TablesAudit) -> Described | None:
+    def changed(
+        self, before: Described, described: Described, audit: TablesAudit
+    ) -> Described | None:
         chosen = self._freeing(audit)
         if not chosen:
             needed = [_open(finding) for finding in audit.findings]
