@@ -1,4 +1,4 @@
-"""What `countleak tables` does beyond its findings: cures, and what follows for groups and people."""
+"""What `countleak tables` does beyond its findings: cures, groups that share a value, people."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

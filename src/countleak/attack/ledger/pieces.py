@@ -1,4 +1,4 @@
-"""(L) taken apart: what propagation settles, and the pieces that are left, independent of each other.
+"""(L) taken apart: what propagation settles, and the independent pieces that are left.
 
 Whole counts solve (L) just where they have the settled ones and solve every piece.
 """

@@ -41,7 +41,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Coarsen:
-    """Labels are merged, neighbours where they are bands: those that proofs name most per number."""
+    """Labels are merged, only neighbours if bands: those that proofs name most per number."""
 
     name: str = "coarsen"
 

@@ -1,4 +1,4 @@
-"""Whether a hidden number can be shown again, judged in the pieces of the system that it touches."""
+"""Whether a hidden number can be shown again, judged in the pieces that it touches."""
 
 import numpy as np
 from numpy.typing import NDArray

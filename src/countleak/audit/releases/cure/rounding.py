@@ -70,7 +70,7 @@ class Round:
         return next((each for each in self.bases if each > base), None)
 
     def _with(self, before: Described, after: Described, name: str, base: int | None) -> Described:
-        """The tables ``after``, with the counts of one ``before`` rounded to a base, or as shown."""
+        """The tables ``after``, with the counts of one ``before`` rounded, or as they were."""
 
         def rounded(old: Stated, new: Stated) -> Stated:
             if old.release.name != name:
