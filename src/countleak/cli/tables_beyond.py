@@ -14,6 +14,10 @@ from countleak.audit.releases.cure.coarsening import Coarsen
 from countleak.audit.releases.cure.rounding import Round
 from countleak.audit.releases.cure.suppress import Suppress
 from countleak.audit.releases.cure.writing import write_tables
+from countleak.audit.releases.disclosures import disclosures
+from countleak.audit.releases.likely import likely_counts
+from countleak.audit.releases.membership import membership, person_of
+from countleak.audit.releases.records import reconstruct_records
 from countleak.cli import console
 from countleak.cli.option_rules import GIVEN, needs
 
@@ -55,11 +59,50 @@ class Beyond:
         Path | None, typer.Option(metavar="DIR", help="cure: write the cured tables to a folder.")
     ] = None
 
+    secret: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Find groups whose members all have one value of a dimension."
+        ),
+    ] = None
+    person: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELS",
+            help="Someone like region=Leeds,sex=F: certainly in the tables, or not, and what "
+            "follows.",
+        ),
+    ] = None
+    records: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write people who fit all tables, one per row, and say how far others can differ.",
+        ),
+    ] = None
+    likely: Annotated[
+        bool,
+        typer.Option("--likely", help="Say how likely each count is where several are possible."),
+    ] = False
+
     def parts(self, audit: TablesAudit, time_limit: float) -> list[Part]:
         """All that was asked for, one after the other."""
         found = []
         if self.cure is not None:
             found.append(self._cured(audit, REMEDIES[self.cure], time_limit))
+        if self.secret is not None:
+            shared = disclosures(audit, self.secret, time_limit=time_limit)
+            found.append(Part({"disclosures": shared.record()}, str(shared)))
+        if self.person is not None:
+            member = membership(audit, person_of(self.person), time_limit=time_limit)
+            found.append(Part({"person": member.record()}, str(member)))
+        if self.records is not None:
+            rebuilt = reconstruct_records(audit.model, time_limit)
+            rebuilt.write(self.records)
+            found.append(Part({"records": rebuilt.record()}, str(rebuilt)))
+        if self.likely:
+            beliefs = likely_counts(audit, time_limit=time_limit)
+            found.append(Part({"likely": beliefs.record()}, str(beliefs)))
         return found
 
     def _cured(self, audit: TablesAudit, remedy: Remedy, time_limit: float) -> Part:

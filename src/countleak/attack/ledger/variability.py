@@ -85,7 +85,7 @@ def _furthest(
     """Two solutions of a piece, the certified bound of how far apart any are, and the searched."""
     width, proven = _width(piece)
     if not np.isfinite(width).all():
-        one = _solution(piece, seconds)
+        one = some_counts(piece, seconds)
         return one, one, inf, inf
     model, relaxed = _program(piece, width, seconds), _program(piece, width, None)
     relaxed.run()
@@ -99,7 +99,7 @@ def _furthest(
         values = np.rint(np.array(model.getSolution().col_value[: 2 * n]))
         x, y = values[:n], values[n:]
     if x is None or y is None or not (piece.holds(x) and piece.holds(y)):
-        x = y = _solution(piece, seconds)
+        x = y = some_counts(piece, seconds)
     bound = floor(-info.mip_dual_bound + EDGE) if isfinite(info.mip_dual_bound) else inf
     return x, y, certified, float(bound)
 
@@ -171,11 +171,13 @@ def _certified(model: highspy.Highs) -> float:
     return float(floor(total))
 
 
-def _solution(piece: Piece, seconds: float) -> NDArray[np.float64]:
-    """Any whole counts that solve a piece."""
+def some_counts(
+    piece: Piece, seconds: float, cost: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Whole counts (n,) that solve a piece: the cheapest, or the fewest people, as time allows."""
     model = build_model(
         csc_array(piece.ledger.A),
-        cost=np.ones(piece.cells.size),
+        cost=np.ones(piece.cells.size) if cost is None else cost,
         columns=(piece.limits.low, piece.limits.high),
         rows=(piece.ledger.low, piece.ledger.high),
         options={"threads": 1, "time_limit": seconds},
