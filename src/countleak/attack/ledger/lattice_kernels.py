@@ -48,7 +48,8 @@ def enumerate_points(starts, rows, row_low, row_high, low, high, points, most_st
             continue
         if found == points.shape[0]:
             return -1
-        points[found] = x
+        for j in range(n):
+            points[found, j] = x[j]
         found += 1
         entering = False
     return found
@@ -107,7 +108,8 @@ def walk(basis, effect, slack, x, low, high, log_rate, chosen, signs, uniform, d
             slack[0] += (back + at) * e
             slack[1] -= (back + at) * e
         if (step + 1) % every == 0:
-            draws[(step + 1) // every - 1] = x
+            for j in range(n):
+                draws[(step + 1) // every - 1, j] = x[j]
 
 
 @compiled()

@@ -136,10 +136,12 @@ def _chains(
     A = piece.ledger.A.toarray().astype(np.int64)
     exact = piece.ledger.low == piece.ledger.high
     basis = kernel_basis(A[exact])
+    if not len(basis):
+        return "there are no moves between the counts that fit"
     effect = (basis @ A[~exact].T).astype(np.float64)
-    n, draws = piece.cells.size, []
+    n, draws, cost = piece.cells.size, [], np.zeros(piece.cells.size)
     for chain in range(CHAINS):
-        cost = rng.normal(size=n) if chain % 2 == 0 else -cost
+        cost = -cost if chain % 2 else rng.normal(size=n)
         x = some_counts(piece, seconds / CHAINS, cost)
         sums = A[~exact] @ x
         slack = np.array([sums - piece.ledger.low[~exact], piece.ledger.high[~exact] - sums])

@@ -40,14 +40,13 @@ class Reconstruction:
         v = self.variability
         if v.determined:
             return f"The data are determined: {self.people} people, and no other data set fits."
-        most = _number(v.at_most)
-        share = "" if self.share is None else f", {self.share:.1%} of them,"
+        share = "" if self.share is None else f" ({self.share:.1%})"
+        another = f"Another one that fits as exactly differs in {v.at_least} people{share}."
         lines = [
             f"A data set of {self.people} people fits everything published.",
-            f"Another one was found in which {v.at_least}{share} are different people; both fit "
-            "exactly.",
-            f"No two that fit differ by more than {most} (certified in fractions), or than "
-            f"{_number(v.searched)} by the search in floating point.",
+            another if v.at_least else "No other was found.",
+            f"No two that fit differ in more than {_number(v.at_most)} (certified in fractions), "
+            f"or in more than {_number(v.searched)} by the search in floating point.",
         ]
         if not self.people_fixed:
             lines.append("How many people there are was not published.")
@@ -72,7 +71,7 @@ class Reconstruction:
             raise InputError(f"{path}: {self.people} people are too many; publish totals, or less")
         where = np.flatnonzero(self.variability.first)
         shape = tuple(len(axis.groups) for axis in axes)
-        places = np.transpose(np.unravel_index(where, shape)) if axes else np.zeros((0, 0), int)
+        places = np.transpose(np.unravel_index(where, shape)) if axes else where[:, None][:, :0]
         with plain_errors(path), open(path, "x", encoding="utf-8", newline="") as file:  # noqa: PTH123
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([axis.name for axis in axes])
