@@ -9,29 +9,37 @@ import typer
 from countleak.cli import console, options
 from countleak.cli.option_rules import needs
 from countleak.errors import InputError
-from countleak.lab.bench.tables import single, trial
+from countleak.lab.bench.tables import cures, posterior, single, trial
 from countleak.shares import percent
 
-TRIAL, SINGLE = "trial", "single"
+TRIAL, SINGLE, CURE, POSTERIOR = "trial", "single", "cure", "posterior"
 
 
-@needs({"--worlds": {"--suite": (TRIAL, SINGLE)}, "--people": {"--suite": (TRIAL,)}})
+@needs({"--people": {"--suite": (TRIAL, CURE, POSTERIOR)}})
 def tables(
     suite: Annotated[
         str,
         typer.Option(
             help="trial: two tables of the same people, each protected by pytauargus; single: our "
-            "intervals of single tables beside those of its audit."
+            "intervals of single tables beside those of its audit; cure: what protecting them "
+            "costs, beside it; posterior: whether likely counts are as likely as said."
         ),
     ] = TRIAL,
-    worlds: Annotated[int, typer.Option(help="trial, single: generated worlds.", min=1)] = 10,
-    people: Annotated[int, typer.Option(help="trial: people per world.", min=10)] = 3000,
+    worlds: Annotated[int, typer.Option(help="Generated worlds, of each kind.", min=1)] = 10,
+    people: Annotated[
+        int | None,
+        typer.Option(
+            help="People per world; 3000 in trial, 300 in cure, 400 in posterior.", min=10
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Measure what published tables give away together, beside the tools that check them."""
     suites: Mapping[str, Callable[[], tuple[dict[str, Any], Callable[[], None]]]] = {
-        TRIAL: lambda: _trial(worlds, people),
+        TRIAL: lambda: _trial(worlds, people or 3000),
         SINGLE: lambda: _single(worlds),
+        CURE: lambda: _cures(worlds, people or 300),
+        POSTERIOR: lambda: _posterior(worlds, people or 400),
     }
     if suite not in suites:
         raise InputError(f"there is no suite {suite!r}; choose {', '.join(suites)}")
@@ -84,6 +92,60 @@ def _single(worlds: int) -> tuple[dict[str, Any], Callable[[], None]]:
         console.print_table(
             [_summed([row for row in rows if row.table == name]) for name in _names(rows)],
             "Intervals of suppressed cells, beside those of pytauargus's audit",
+        )
+
+    return {"rows": [asdict(row) for row in rows]}, show
+
+
+def _cures(worlds: int, people: int) -> tuple[dict[str, Any], Callable[[], None]]:
+    with console.progress("bench tables, cure") as report:
+        rows = cures.measure_cures(worlds, people, progress=report)
+
+    def total(who: str, each: Sequence[cures.Protection]) -> dict[str, Any]:
+        return {
+            "protected by": who,
+            "hidden": sum(p.hidden for p in each),
+            "people": sum(p.people for p in each),
+            "pinned": sum(p.pinned for p in each),
+            "s": f"{sum(p.seconds for p in each):.1f}",
+        }
+
+    def show() -> None:
+        for name in cures.TABLES:
+            some = [row for row in rows if row.tables == name]
+            title = f"{name}: {len(some)} worlds, {sum(r.numbers for r in some)} numbers, "
+            title += f"{sum(r.primary for r in some)} of one or two people"
+            theirs = total("pytauargus", [row.theirs for row in some])
+            ours = total("countleak", [row.ours for row in some])
+            console.print_table([theirs, ours], title)
+            failed = [row.failure for row in some if row.failure]
+            if failed:
+                console.say(f"No cure in {len(failed)} worlds: {failed[0]}")
+
+    return {"rows": [asdict(row) for row in rows]}, show
+
+
+def _posterior(worlds: int, people: int) -> tuple[dict[str, Any], Callable[[], None]]:
+    with console.progress("bench tables, posterior") as report:
+        rows = posterior.measure_posterior(worlds, people, progress=report)
+
+    def show() -> None:
+        console.print_table(
+            [
+                {
+                    "people are": row.kind,
+                    "groups": row.groups,
+                    "withdrawn": row.withdrawn,
+                    "right": percent(row.accuracy),
+                    "stated": percent(row.confidence),
+                    "guessing": percent(row.baseline),
+                    "calibration error": f"{row.error:.3f}",
+                    "at 95%": f"{row.right} of {row.sure}",
+                    "interval": f"{percent(row.low)} to {percent(row.high)}",
+                }
+                for row in rows
+            ],
+            f"The likeliest count of each hidden group, in {worlds} worlds of each kind",
         )
 
     return {"rows": [asdict(row) for row in rows]}, show
