@@ -28,9 +28,7 @@ def tables(
     worlds: Annotated[int, typer.Option(help="Generated worlds, of each kind.", min=1)] = 10,
     people: Annotated[
         int | None,
-        typer.Option(
-            help="People per world; 3000 in trial, 300 in cure, 400 in posterior.", min=10
-        ),
+        typer.Option(help="People per world; by default 3000, cure 300, posterior 400.", min=10),
     ] = None,
     json: options.Json = False,
 ) -> None:

@@ -89,7 +89,7 @@ class Cure:
             return f"No cure by {self.remedy}: {self.failure}. {self.findings} are still pinned."
         if not self.changes:
             return "Nothing is pinned, so that nothing needs to be changed."
-        lines = [f"Cure by {self.remedy}, found in {self.rounds} rounds: {cost}."]
+        lines = [f"Cure by {self.remedy}, rounds: {self.rounds}; {cost}."]
         lines += [f"  {each['change']}" for each in self.changes]
         lines.append("Audited again: 0 findings, 0 without a proof, every interval exact.")
         return "\n".join(lines)
