@@ -19,6 +19,7 @@ from scipy.sparse import csc_array, csr_array
 
 from countleak.attack.ledger.pieces import Piece
 from countleak.attack.ledger.variability import some_counts
+from countleak.errors import NoResult
 
 MOST_POINTS = 100_000
 MOST_STEPS = 20_000_000
@@ -142,7 +143,10 @@ def _chains(
     n, draws, cost = piece.cells.size, [], np.zeros(piece.cells.size)
     for chain in range(CHAINS):
         cost = -cost if chain % 2 else rng.normal(size=n)
-        x = some_counts(piece, seconds / CHAINS, cost)
+        try:
+            x = some_counts(piece, seconds / CHAINS, cost)
+        except NoResult:
+            return "time ran out"
         sums = A[~exact] @ x
         slack = np.array([sums - piece.ledger.low[~exact], piece.ledger.high[~exact] - sums])
         steps = (DRAWS + BURN) * max(n, 20)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from countleak.attack.ledger.bounds import Bounder
+from countleak.attack.ledger.bounds import Bounder, Interval
 from countleak.audit.releases import TablesAudit
 from countleak.audit.releases.axes import Axis, band_of
 from countleak.audit.releases.disclosures import axis_named, possible_cells
@@ -20,8 +20,9 @@ IN, OUT, UNKNOWN = "certainly", "certainly not", "unknown"
 class Membership:
     """Whether anyone like the person described is in the tables: ``verdict``, with its ``proof``.
 
-    ``follows`` says of each other dimension which values such a person can have there, if they
-    are counted at all; ``low`` to ``high`` people are like them.
+    ``low`` to ``high`` people are like them. ``follows`` says of each other dimension which values
+    they can have there, if they are counted at all; where that is one, ``reasons`` prove that
+    nobody like them has another. What only whole numbers show has no proof.
     """
 
     person: Mapping[str, str]
@@ -31,6 +32,7 @@ class Membership:
     exact: bool
     proof: Finding | None
     follows: Mapping[str, tuple[str, ...]]
+    reasons: Mapping[str, Finding | None]
 
     def __str__(self) -> str:
         who = ", ".join(self.person.values())
@@ -41,12 +43,11 @@ class Membership:
         }
         most = f"{self.high:g}" if np.isfinite(self.high) else "any number"
         lines = [f"{who}: {words[self.verdict]} ({self.low} to {most} people)."]
-        if self.proof is not None:
-            lines.append(f"  {self.proof.equation}")
-        if self.verdict != OUT:
-            for name, values in self.follows.items():
-                if len(values) == 1:
-                    lines.append(f"  Whoever it is has {name} {values[0]}, for certain.")
+        if self.verdict != UNKNOWN:
+            lines.append(f"  {_equation(self.proof)}")
+        for name, reason in self.reasons.items():
+            value = self.follows[name][0]
+            lines.append(f"  Whoever it is has {name} {value}: {_equation(reason)}")
         if not self.exact:
             lines.append("Time ran out: more may follow.")
         return "\n".join(lines)
@@ -61,6 +62,10 @@ class Membership:
             "exact": self.exact,
             "proof": None if self.proof is None else self.proof.record(),
             "possible": {name: list(values) for name, values in self.follows.items()},
+            "reasons": {
+                name: None if proof is None else proof.record()
+                for name, proof in self.reasons.items()
+            },
         }
 
 
@@ -74,19 +79,28 @@ def membership(
     bounder = Bounder(audit.model.ledger, time_limit)
     interval = bounder.interval(cells)
     verdict = IN if interval.low >= 1 else OUT if interval.high == 0 else UNKNOWN
-    proof = None
+    proof, witness = None, audit.witness()
     if verdict != UNKNOWN and np.isfinite(interval.high):
-        proof = audit.witness().finding(Group(person, cells), interval)
+        proof = witness.finding(Group(person, cells), interval)
     possible, exact = possible_cells(bounder, audit.model.ledger.cells)
-    follows = {}
+    follows: dict[str, tuple[str, ...]] = {}
+    reasons: dict[str, Finding | None] = {}
     for axis in axes:
-        if axis.name not in person:
-            parts = [audit.model.cells_of({**known, axis.name: (at,)}) for at in axis.everything]
-            held = zip(axis.groups, parts, strict=True)
-            follows[axis.name] = tuple(name for name, part in held if possible[part].any())
-    return Membership(
-        dict(person), verdict, interval.low, interval.high, exact and interval.exact, proof, follows
-    )
+        if axis.name in person:
+            continue
+        parts = [audit.model.cells_of({**known, axis.name: (at,)}) for at in axis.everything]
+        held = [at for at, part in enumerate(parts) if possible[part].any()]
+        follows[axis.name] = tuple(axis.groups[at] for at in held)
+        if len(held) == 1 and len(parts) > 1:
+            others = np.concatenate([part for at, part in enumerate(parts) if at != held[0]])
+            named = {**person, axis.name: f"not {axis.groups[held[0]]}"}
+            reasons[axis.name] = witness.finding(Group(named, others), Interval(0, 0, True))
+    ends = interval.low, interval.high, exact and interval.exact
+    return Membership(dict(person), verdict, *ends, proof, follows, reasons)
+
+
+def _equation(proof: Finding | None) -> str:
+    return "that follows without a short proof" if proof is None else proof.equation
 
 
 def person_of(text: str) -> dict[str, str]:

@@ -63,7 +63,8 @@ class Coarsen:
             used = sum(named[pair.table, pair.dimension, label] for label in pair.labels)
             return used / min(map(len, both)), -sum(map(sum, both))
 
-        return merged(described, max(pairs, key=worth), audit)
+        found = merged(described, max(pairs, key=worth), audit)
+        return found if all(each.release.numbers for each in found.tables) else None
 
     def pruned(self, before: Described, after: Described, task: Task) -> Described:
         # Labels are merged one pair at a time, and none without a finding.
