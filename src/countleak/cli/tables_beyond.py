@@ -15,7 +15,7 @@ from countleak.audit.releases.cure.rounding import Round
 from countleak.audit.releases.cure.suppress import Suppress
 from countleak.audit.releases.cure.writing import write_tables
 from countleak.audit.releases.disclosures import disclosures
-from countleak.audit.releases.likely import likely_counts
+from countleak.audit.releases.likely import Posterior, likely_counts, likely_disclosures
 from countleak.audit.releases.membership import membership, person_of
 from countleak.audit.releases.records import reconstruct_records
 from countleak.cli import console
@@ -101,8 +101,12 @@ class Beyond:
             rebuilt.write(self.records)
             found.append(Part({"records": rebuilt.record()}, str(rebuilt)))
         if self.likely:
-            beliefs = likely_counts(audit, time_limit=time_limit)
+            posterior = Posterior(audit.model, time_limit=time_limit)
+            beliefs = likely_counts(audit, posterior)
             found.append(Part({"likely": beliefs.record()}, str(beliefs)))
+            if self.secret is not None:
+                sharing = likely_disclosures(audit, self.secret, posterior, time_limit=time_limit)
+                found.append(Part({"likely_disclosures": sharing.record()}, str(sharing)))
         return found
 
     def _cured(self, audit: TablesAudit, remedy: Remedy, time_limit: float) -> Part:

@@ -13,7 +13,12 @@ from countleak.attack.noise import Range, Shape
 from countleak.attack.rules import Rules
 from countleak.audit.releases import audit_tables
 from countleak.audit.releases.disclosures import disclosures
-from countleak.audit.releases.likely import fitted_rates, likely_counts
+from countleak.audit.releases.likely import (
+    Posterior,
+    fitted_rates,
+    likely_counts,
+    likely_disclosures,
+)
 from countleak.audit.releases.membership import IN, OUT, UNKNOWN, membership, person_of
 from countleak.audit.releases.model import Stated
 from countleak.audit.releases.reading import Published, Release
@@ -97,13 +102,20 @@ def test_probabilities_are_those_of_all_tables_that_fit(case):
          for x in every.tolist()]
     )  # fmt: skip
     weight /= weight.sum()
-    beliefs = likely_counts(audit)
+    posterior = Posterior(audit.model)
+    beliefs = likely_counts(audit, posterior)
     assert not beliefs.withdrawn
     by_cell = {tuple(group.cell.items()): group for group in audit.groups}
     for belief in beliefs.beliefs:
         counts = every[:, by_cell[tuple(belief.cell.items())].cells].sum(axis=1)
         exact = np.bincount(counts, weights=weight, minlength=len(belief.probability))
         assert np.allclose(exact, belief.probability)
+    for cell, value, chance in likely_disclosures(audit, "status", posterior).found:
+        at = [k for k, region in enumerate(REGIONS) if region in cell.values()] or [0, 1]
+        others = [k for k in range(3) if STATUS[k] != value]
+        counts = every.reshape(-1, 2, 3)[:, at][:, :, others].sum(axis=(1, 2))
+        assert np.isclose(weight[counts == 0].sum(), chance)
+        assert chance >= 0.95
 
 
 def test_a_written_data_set_counts_to_what_was_published(tmp_path):
@@ -143,7 +155,7 @@ def test_a_rule_narrows_what_is_likely():
     audit = audited([1, 1, 3, 1, 1, 3], hidden={0, 1, 4, 5}, rule=Range(1, 2))
     # Two in each row and column that are at least one each: all is known.
     assert all(interval.pinned for interval in audit.intervals)
-    assert likely_counts(audit).beliefs == ()
+    assert likely_counts(audit, Posterior(audit.model)).beliefs == ()
 
 
 @pytest.mark.parametrize("text", ["Leeds", "region=", "region=Leeds,region=Hull", "=Leeds"])

@@ -99,7 +99,7 @@ def disclosures(audit: TablesAudit, secret: str, *, time_limit: float = 60.0) ->
     found: list[Disclosure] = []
     unproven, told = 0, _Told()
     for group in groups_by(audit, others):
-        values = np.unique(_places(audit, axis, group.cells[possible[group.cells]]))
+        values = np.unique(places_on(audit, axis, group.cells[possible[group.cells]]))
         if values.size != 1:
             continue
         interval = bounder.interval(group.cells)
@@ -107,7 +107,7 @@ def disclosures(audit: TablesAudit, secret: str, *, time_limit: float = 60.0) ->
         value = axis.groups[int(values[0])]
         if interval.low < 1 or told.already(group.cell, value):
             continue
-        rest = group.cells[~np.isin(_places(audit, axis, group.cells), values)]
+        rest = group.cells[~np.isin(places_on(audit, axis, group.cells), values)]
         nobody = Group({**group.cell, secret: f"not {value}"}, rest)
         proofs = (
             witness.finding(nobody, Interval(0, 0, True)),
@@ -158,7 +158,7 @@ def groups_by(audit: TablesAudit, axes: Sequence[Axis]) -> Iterator[Group]:
                 yield Group(audit.model.named(named), cells)
 
 
-def _places(audit: TablesAudit, axis: Axis, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+def places_on(audit: TablesAudit, axis: Axis, cells: NDArray[np.int64]) -> NDArray[np.int64]:
     """In which group of the axis each cell is."""
     shape = tuple(len(each.groups) for each in audit.model.axes)
     at = [each.name for each in audit.model.axes].index(axis.name)

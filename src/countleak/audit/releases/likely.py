@@ -5,6 +5,7 @@ the dimensions; those are fitted to the published numbers. Where people are not 
 are the probabilities.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
@@ -13,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.attack.ledger.bounds import Bounder
 from countleak.attack.ledger.pieces import taken_apart
 from countleak.attack.ledger.posterior import Draws, draws_of
 from countleak.audit.releases import TablesAudit
-from countleak.audit.releases.findings import Group
+from countleak.audit.releases.disclosures import axis_named, groups_by, places_on
 from countleak.audit.releases.model import Model
 
 PRIOR = (
@@ -101,59 +103,118 @@ class Beliefs:
         }
 
 
-def likely_counts(audit: TablesAudit, *, time_limit: float = 60.0, seed: int = 0) -> Beliefs:
+class Posterior:
+    """What is likely of any group, by (B) with fitted rates; pieces are drawn when first needed."""
+
+    def __init__(self, model: Model, *, time_limit: float = 60.0, seed: int = 0):
+        self._deadline, self._rng = monotonic() + time_limit, np.random.default_rng(seed)
+        self._apart, self._rate = taken_apart(model.ledger), fitted_rates(model)
+        self._piece = np.full(model.ledger.cells, -1)
+        self._place = np.zeros(model.ledger.cells, np.int64)
+        for number, piece in enumerate(self._apart.pieces):
+            self._piece[piece.cells] = number
+            self._place[piece.cells] = np.arange(piece.cells.size)
+        self._drawn: dict[int, Draws | str] = {}
+
+    def counts(self, cells: NDArray[np.int64]) -> "Counts | str":
+        """How likely each sum of some cells is; or in words why none can be given."""
+        inside = self._piece[cells]
+        limits = self._apart.limits
+        if not limits.fixed[cells[inside < 0]].all():
+            return "a count has no upper limit"
+        probability = np.append(np.zeros(int(limits.low[cells[inside < 0]].sum())), 1.0)
+        enumerated = True
+        for number in np.unique(inside[inside >= 0]).tolist():
+            draws, part = self._draws(number), self._place[cells[inside == number]]
+            if isinstance(draws, str):
+                return draws
+            if not draws.agree(part):
+                return "chains that start far apart do not agree on them"
+            # Pieces are independent.
+            probability = np.convolve(probability, draws.counts(part))
+            enumerated &= draws.enumerated
+        return Counts(probability / probability.sum(), enumerated)
+
+    def _draws(self, number: int) -> Draws | str:
+        if number not in self._drawn:
+            piece, left = self._apart.pieces[number], self._deadline - monotonic()
+            self._drawn[number] = (
+                draws_of(piece, self._rate[piece.cells], self._rng, left)
+                if left > 0
+                else "time ran out"
+            )
+        return self._drawn[number]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How likely 0, 1, 2, ... are; ``enumerated`` if everything that fits was weighed."""
+
+    probability: NDArray[np.float64]
+    enumerated: bool
+
+
+def likely_counts(audit: TablesAudit, posterior: Posterior) -> Beliefs:
     """How likely the counts of all groups are that the audit bounds but does not pin."""
-    deadline, rng = monotonic() + time_limit, np.random.default_rng(seed)
-    apart = taken_apart(audit.model.ledger)
-    rate = fitted_rates(audit.model)
-    pairs = zip(audit.groups, audit.intervals, strict=True)
-    open_groups = [group for group, interval in pairs if not interval.pinned]
-    piece_of = np.full(audit.model.ledger.cells, -1)
-    place = np.zeros(audit.model.ledger.cells, np.int64)
-    for number, piece in enumerate(apart.pieces):
-        piece_of[piece.cells], place[piece.cells] = number, np.arange(piece.cells.size)
-    free = ~apart.limits.fixed & (piece_of < 0)
-    drawn: dict[int, Draws | str] = {}
-    beliefs, withdrawn = [], dict[str, int]()
-    for group in open_groups:
-        touched = np.unique(piece_of[group.cells])
-        for number in touched[touched >= 0].tolist():
-            if number not in drawn:
-                left = deadline - monotonic()
-                piece = apart.pieces[number]
-                drawn[number] = (
-                    draws_of(piece, rate[piece.cells], rng, left) if left > 0 else "time ran out"
-                )
-        settled = int(apart.limits.low[group.cells[piece_of[group.cells] < 0]].sum())
-        parts = {k: drawn[k] for k in touched[touched >= 0].tolist()}
-        found: Belief | str = "a count has no upper limit"
-        if not free[group.cells].any():
-            found = _belief(group, settled, parts, piece_of, place)
+    beliefs: list[Belief] = []
+    withdrawn: Counter[str] = Counter()
+    for group, interval in zip(audit.groups, audit.intervals, strict=True):
+        if interval.pinned:
+            continue
+        found = posterior.counts(group.cells)
         if isinstance(found, str):
-            withdrawn[found] = withdrawn.get(found, 0) + 1
+            withdrawn[found] += 1
         else:
-            beliefs.append(found)
+            chances = tuple(found.probability.tolist())
+            beliefs.append(Belief(group.cell, chances, found.enumerated))
     return Beliefs(tuple(beliefs), withdrawn, audit.small)
 
 
-def _belief(
-    group: Group,
-    settled: int,
-    parts: Mapping[int, Draws | str],
-    piece_of: NDArray[np.int64],
-    place: NDArray[np.int64],
-) -> Belief | str:
-    """What the draws of its pieces say of a group, which add up independently; or why nothing."""
-    probability = np.append(np.zeros(settled), 1.0)
-    for number, draws in parts.items():
-        if isinstance(draws, str):
-            return draws
-        cells = place[group.cells[piece_of[group.cells] == number]]
-        if not draws.agree(cells):
-            return "chains that start far apart do not agree on them"
-        probability = np.convolve(probability, draws.counts(cells))
-    whole = all(isinstance(draws, Draws) and draws.enumerated for draws in parts.values())
-    return Belief(group.cell, tuple((probability / probability.sum()).tolist()), whole)
+@dataclass(frozen=True)
+class LikelyDisclosures:
+    """Groups that somebody is in for certain, and who all have one value at 95% or more.
+
+    ``found`` has their cells, that value and how likely it is; those that are proven are left out.
+    """
+
+    secret: str
+    found: tuple[tuple[Mapping[str, str], str, float], ...]
+
+    def __str__(self) -> str:
+        lines = [f"Likely, not proven: {len(self.found)} groups whose members all have one value."]
+        for cell, value, chance in self.found[:SHOWN]:
+            who = ", ".join(cell.values()) or "all"
+            lines.append(f"  {who}: all have {self.secret} {value} at {chance:.1%}")
+        if len(self.found) > SHOWN:
+            lines.append(f"  ... and {len(self.found) - SHOWN} more")
+        return "\n".join(lines)
+
+    def record(self) -> list[dict[str, Any]]:
+        """The groups as plain fields."""
+        return [
+            {"cell": dict(cell), "value": value, "probability": round(chance, 4)}
+            for cell, value, chance in self.found
+        ]
+
+
+def likely_disclosures(
+    audit: TablesAudit, secret: str, posterior: Posterior, *, time_limit: float = 60.0
+) -> LikelyDisclosures:
+    """The groups of the other dimensions that likely, but not provably, share one value."""
+    axis = axis_named(audit.model.axes, secret)
+    bounder = Bounder(audit.model.ledger, time_limit)
+    found = []
+    for group in groups_by(audit, [each for each in audit.model.axes if each is not axis]):
+        if bounder.interval(group.cells).low < 1:
+            continue
+        places = places_on(audit, axis, group.cells)
+        for at, value in enumerate(axis.groups):
+            others = posterior.counts(group.cells[places != at])
+            if isinstance(others, str) or others.probability.size == 1:
+                continue
+            if others.probability[0] >= SURE:
+                found.append((group.cell, value, float(others.probability[0])))
+    return LikelyDisclosures(secret, tuple(sorted(found, key=lambda each: -each[2])))
 
 
 def fitted_rates(model: Model) -> NDArray[np.float64]:

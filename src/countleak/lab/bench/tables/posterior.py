@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from countleak.attack.noise import Range, Shape
 from countleak.attack.rules import Rules
 from countleak.audit.releases import audit_tables
-from countleak.audit.releases.likely import SURE, Belief, likely_counts
+from countleak.audit.releases.likely import SURE, Belief, Posterior, likely_counts
 from countleak.audit.releases.model import Stated
 from countleak.audit.scores import wilson
 from countleak.lab.bench.tables.residents import (
@@ -97,7 +97,7 @@ def _claims(
     hidden = frozenset(c for c, count in counts.items() if HIDDEN.low <= count <= HIDDEN.high)
     published = release("table", list(columns), counts, hidden)
     audit = audit_tables([Stated(published, Rules(Shape.EXACT, suppressed=HIDDEN))])
-    beliefs = likely_counts(audit, time_limit=600.0)
+    beliefs = likely_counts(audit, Posterior(audit.model, time_limit=600.0))
     truth = {cell: counts[cell] for cell in hidden}
     claims = [_claim(each, truth[tuple(each.cell.values())])
               for each in beliefs.beliefs if tuple(each.cell.values()) in truth]  # fmt: skip
