@@ -48,7 +48,8 @@ class Draws:
 
     def counts(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """How likely it is that the cells add up to 0, 1, 2, ..."""
-        return np.bincount(self.points[:, cells].sum(axis=1), weights=self.weight)
+        sums = self.points[:, cells].sum(axis=1)
+        return np.asarray(np.bincount(sums, weights=self.weight), np.float64)
 
     def agree(self, cells: NDArray[np.int64]) -> bool:
         """Whether all chains say the same of the sum of the cells."""

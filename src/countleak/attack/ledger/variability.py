@@ -186,7 +186,7 @@ def some_counts(
     model.run()
     if model.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
         raise Contradiction
-    x = np.rint(np.array(model.getSolution().col_value))
+    x: NDArray[np.float64] = np.rint(np.array(model.getSolution().col_value))
     if x.size != piece.cells.size or not piece.holds(x):
         raise NoResult("time ran out before data that fit were found; allow more")
     return x

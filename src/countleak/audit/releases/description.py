@@ -12,7 +12,7 @@ from typing import Any
 from countleak.attack.noise import Range, Shape
 from countleak.attack.rules import Rules
 from countleak.audit.releases.findings import EXACT
-from countleak.audit.releases.model import Stated
+from countleak.audit.releases.model import Stated, Trees
 from countleak.audit.releases.reading import Release, read_release
 from countleak.errors import InputError
 from countleak.files import Name, read_text
@@ -28,7 +28,7 @@ class Described:
     """All that is to be audited together: the tables, and the code lists of their dimensions."""
 
     tables: tuple[Stated, ...]
-    trees: Mapping[str, tuple[Mapping[str, tuple[str, ...]], ...]]
+    trees: Trees
 
 
 def read_releases(paths: Sequence[Name]) -> Described:

@@ -41,7 +41,8 @@ class Task:
 class Remedy(Protocol):
     """One way of changing tables; ``name`` is what is done to them."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def changed(
         self, before: Described, described: Described, audit: TablesAudit
@@ -118,7 +119,8 @@ def cure(
     """The audited tables, changed until nothing is pinned; or why that was not reached."""
     task = Task(audit.small, monotonic() + time_limit)
     before = described = Described(audit.stated, audit.trees)
-    audits, rounds, failure = (audit,), 0, None
+    audits: tuple[TablesAudit, ...] = (audit,)
+    rounds, failure = 0, None
     while not all(each.clean for each in audits):
         failure = _stuck(audits, task)
         if failure is None:

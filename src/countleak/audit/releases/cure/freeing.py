@@ -80,4 +80,4 @@ def _counts(ledger: Ledger) -> NDArray[np.float64]:
     model.run()
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         raise SolverError(f"no counts were found that fit ({model.getModelStatus().name})")
-    return np.maximum(np.array(model.getSolution().col_value), 0.0)
+    return np.asarray(np.maximum(np.array(model.getSolution().col_value), 0.0), np.float64)

@@ -76,7 +76,8 @@ def compared(name: str, number: int, people: int, regions: int) -> Compared:
     rng = np.random.default_rng([5, number, people, regions])
     everyone = residents(rng, people, regions)
     theirs: dict[str, Protected] = {}
-    bare, argus = [], []
+    bare: list[Stated] = []
+    argus: list[Stated] = []
     for table, bands in TABLES[name].items():
         columns = everyone.labels(bands)
         made = theirs[table] = protect(columns, np.ones(people, np.int64))
