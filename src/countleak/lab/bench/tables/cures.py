@@ -59,7 +59,7 @@ class Compared:
 
 
 def measure_cures(
-    worlds: int = 3, people: int = 300, regions: int = 2, progress: Progress = silent
+    worlds: int = 10, people: int = 150, regions: int = 2, progress: Progress = silent
 ) -> list[Compared]:
     """So many worlds of each kind of release."""
     kinds = [(name, number) for name in TABLES for number in range(worlds)]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from countleak.attack.noise import Range, Shape
 from countleak.attack.rules import Rules
-from countleak.audit.releases import audit_tables
-from countleak.audit.releases.likely import SURE, Belief, Posterior, likely_counts
+from countleak.audit.releases import SMALL, audit_tables
+from countleak.audit.releases.likely import SURE, Posterior, likely_counts
 from countleak.audit.releases.model import Stated
 from countleak.audit.scores import wilson
 from countleak.lab.bench.tables.residents import (
@@ -33,12 +33,23 @@ YOUNGER = 25
 
 
 @dataclass(frozen=True)
+class Claim:
+    """Of a group: its ``likeliest`` count, how likely that is, and 1 or 2 people; its ``truth``."""
+
+    likeliest: int
+    confidence: float
+    few: float
+    truth: int
+
+
+@dataclass(frozen=True)
 class Calibration:
     """All groups of a ``kind`` of world that are not pinned: how right the likeliest count is.
 
     ``baseline`` is the share of the commonest count among them; ``error`` the expected calibration
-    error over ten bins. Of ``sure`` claims, at 95% or more, ``right`` are, from ``low`` to ``high``
-    by Wilson's interval. ``withdrawn`` groups have no probabilities.
+    error over ten bins. ``sure`` groups are said at 95% or more to have one or two people, ``right``
+    of them do, at a rate from ``low`` to ``high`` (Wilson); ``few`` is the share that do of all.
+    ``withdrawn`` groups have no probabilities.
     """
 
     kind: str
@@ -52,15 +63,16 @@ class Calibration:
     right: int
     low: float
     high: float
+    few: float
 
 
 def measure_posterior(
-    worlds: int = 5, people: int = 400, regions: int = 3, progress: Progress = silent
+    worlds: int = 10, people: int = 1000, regions: int = 8, progress: Progress = silent
 ) -> list[Calibration]:
     """So many worlds of each kind."""
     rows = []
     for kind in KINDS:
-        claims: list[tuple[float, int, int]] = []
+        claims: list[Claim] = []
         withdrawn = 0
         for number in range(worlds):
             progress(KINDS.index(kind) * worlds + number, len(KINDS) * worlds)
@@ -86,10 +98,8 @@ def clustered(rng: np.random.Generator, people: int, regions: int) -> Residents:
     )
 
 
-def _claims(
-    kind: str, number: int, people: int, regions: int
-) -> tuple[list[tuple[float, int, int]], int]:
-    """Of each group: how likely its likeliest count is, that count and the true one."""
+def _claims(kind: str, number: int, people: int, regions: int) -> tuple[list[Claim], int]:
+    """What is claimed of the hidden cells of a world, and of how many groups nothing is."""
     rng = np.random.default_rng([6, number, people, regions])
     everyone = (residents if kind == KINDS[0] else clustered)(rng, people, regions)
     columns = everyone.labels(OTHER_CUTS)
@@ -98,33 +108,35 @@ def _claims(
     published = release("table", list(columns), counts, hidden)
     audit = audit_tables([Stated(published, Rules(Shape.EXACT, suppressed=HIDDEN))])
     beliefs = likely_counts(audit, Posterior(audit.model, time_limit=600.0))
-    truth = {cell: counts[cell] for cell in hidden}
-    claims = [_claim(each, truth[tuple(each.cell.values())])
-              for each in beliefs.beliefs if tuple(each.cell.values()) in truth]  # fmt: skip
+    claims = []
+    for belief in beliefs.beliefs:
+        cell = tuple(belief.cell.values())
+        if cell in hidden:
+            confidence = belief.probability[belief.likeliest]
+            few = belief.few(SMALL)
+            claims.append(Claim(belief.likeliest, confidence, few, counts[cell]))
     return claims, sum(beliefs.withdrawn.values())
 
 
-def _claim(belief: Belief, truth: int) -> tuple[float, int, int]:
-    return belief.probability[belief.likeliest], belief.likeliest, truth
-
-
-def _calibration(kind: str, claims: list[tuple[float, int, int]], withdrawn: int) -> Calibration:
-    sure_of = np.array([each[0] for each in claims])
-    right = np.array([each[1] == each[2] for each in claims])
-    sure = sure_of >= SURE
-    commonest = np.bincount([each[2] for each in claims]).max() / len(claims)
-    ends = wilson(int(right[sure].sum()), int(sure.sum())) if sure.any() else (0.0, 1.0)
+def _calibration(kind: str, claims: list[Claim], withdrawn: int) -> Calibration:
+    stated = np.array([claim.confidence for claim in claims])
+    truth = np.array([claim.truth for claim in claims])
+    right = truth == np.array([claim.likeliest for claim in claims])
+    sure = np.array([claim.few >= SURE for claim in claims])
+    few = (truth >= 1) & (truth <= SMALL)
+    kept = int(few[sure].sum())
     return Calibration(
         kind,
         len(claims),
         withdrawn,
         float(right.mean()),
-        float(sure_of.mean()),
-        float(commonest),
-        calibration_error(sure_of, right),
+        float(stated.mean()),
+        float(np.bincount(truth).max() / truth.size),
+        calibration_error(stated, right),
         int(sure.sum()),
-        int(right[sure].sum()),
-        *ends,
+        kept,
+        *(wilson(kept, int(sure.sum())) if sure.any() else (0.0, 1.0)),
+        float(few.mean()),
     )
 
 
