@@ -28,7 +28,7 @@ def tables(
     worlds: Annotated[int, typer.Option(help="Generated worlds, of each kind.", min=1)] = 10,
     people: Annotated[
         int | None,
-        typer.Option(help="People per world; by default 3000, cure 150, posterior 1000.", min=10),
+        typer.Option(help="People per world; by default 3000, cure 150, posterior 700.", min=10),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -37,7 +37,7 @@ def tables(
         TRIAL: lambda: _trial(worlds, people or 1500),
         SINGLE: lambda: _single(worlds),
         CURE: lambda: _cures(worlds, people or 150),
-        POSTERIOR: lambda: _posterior(worlds, people or 1000),
+        POSTERIOR: lambda: _posterior(worlds, people or 700),
     }
     if suite not in suites:
         raise InputError(f"there is no suite {suite!r}; choose {', '.join(suites)}")

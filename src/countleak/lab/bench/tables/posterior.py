@@ -16,6 +16,7 @@ from countleak.audit.releases import SMALL, audit_tables
 from countleak.audit.releases.likely import SURE, Posterior, likely_counts
 from countleak.audit.releases.model import Stated
 from countleak.audit.scores import wilson
+from countleak.errors import NoResult
 from countleak.lab.bench.tables.residents import (
     OTHER_CUTS,
     Residents,
@@ -47,8 +48,8 @@ class Calibration:
     """All groups of a ``kind`` of world that are not pinned: how right the likeliest count is.
 
     ``baseline`` is the share of the commonest count among them; ``error`` the expected calibration
-    error over ten bins. ``sure`` groups are said at 95% or more to have one or two people, ``right``
-    of them do, at a rate from ``low`` to ``high`` (Wilson); ``few`` is the share that do of all.
+    error over ten bins. ``sure`` groups are said at 95% or more to have one or two people;
+    ``right`` of them do, at a rate from ``low`` to ``high`` (Wilson). ``few`` of all groups do.
     ``withdrawn`` groups have no probabilities.
     """
 
@@ -67,7 +68,7 @@ class Calibration:
 
 
 def measure_posterior(
-    worlds: int = 10, people: int = 1000, regions: int = 8, progress: Progress = silent
+    worlds: int = 10, people: int = 700, regions: int = 6, progress: Progress = silent
 ) -> list[Calibration]:
     """So many worlds of each kind."""
     rows = []
@@ -119,6 +120,8 @@ def _claims(kind: str, number: int, people: int, regions: int) -> tuple[list[Cla
 
 
 def _calibration(kind: str, claims: list[Claim], withdrawn: int) -> Calibration:
+    if not claims:
+        raise NoResult(f"no group has probabilities, and {withdrawn} were withdrawn; take others")
     stated = np.array([claim.confidence for claim in claims])
     truth = np.array([claim.truth for claim in claims])
     right = truth == np.array([claim.likeliest for claim in claims])
