@@ -17,8 +17,8 @@ from flint import fmpz_mat
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from countleak.attack.ledger.furthest import some_counts
 from countleak.attack.ledger.pieces import Piece
-from countleak.attack.ledger.variability import some_counts
 from countleak.errors import NoResult
 
 MOST_POINTS = 100_000

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from countleak.attack.ledger.variability import Variability, variability
+from countleak.attack.ledger.furthest import Variability, variability
 from countleak.audit.releases.model import Model
 from countleak.errors import InputError
 from countleak.files import Name, plain_errors

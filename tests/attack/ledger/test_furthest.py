@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from scipy.sparse import csr_array
 
 from countleak.attack.ledger import Ledger
+from countleak.attack.ledger.furthest import variability
 from countleak.attack.ledger.pieces import joined, taken_apart
-from countleak.attack.ledger.variability import variability
 from tests.attack.ledger.test_ledger import ledgers, solutions
 
 
