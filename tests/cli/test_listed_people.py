@@ -60,7 +60,7 @@ def test_of_many_tables_the_one_that_is_named_is_shown(run, tmp_path):
         for at in range(12):
             connection.execute(f"CREATE TABLE a{at:02d} (x int)")
     connection.close()
-    assert "a09 (x), ..." in run("audit", CLINIC[0]).err
+    assert "a08 (x), ..." in run("audit", CLINIC[0]).err
     said = run("audit", *CLINIC).err
     assert "there is Patients (Select, diagnosis, age, born)" in said
     assert "a00" not in said

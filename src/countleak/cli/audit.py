@@ -165,17 +165,14 @@ def audit(
 ) -> None:
     """Plan, ask, solve and score in one go; exit code 1 when more leaks than is allowed."""
     fail_above, rules = judging.checked(), stated.rules()
-    dry_run = questions.dry_run
-    people = people_asked(
-        target, who, live, questions.columns, secret=secret is not None, dry_run=dry_run
-    )
+    people = people_asked(target, who, live, questions.columns, bool(secret), questions.dry_run)
     answers = judging.known(people, who.id_column)
     named = answers.named(_given(secret, people))
     values = len(named.conditions)
     if not answers.knows(named):
         judging.check_without(named)
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
-    systems = Systems(simulation, release, live, dry_run=dry_run)
+    systems = Systems(simulation, release, live, dry_run=questions.dry_run)
     probed = questions.probed(target, people, systems, folder, seed)
     systems = systems if probed is None else probed.seen(systems, target)
     snaps = not target.is_live or live.system_at(target).snaps
@@ -185,9 +182,9 @@ def audit(
     by_table = asked_by_table(opened, plan)
     asking = questions.asking(by_table, probed, named, seed)
     count = len(plan) * values
-    if target.is_live or dry_run:
+    if target.is_live or questions.dry_run:
         show(opened, plan, asking.order(count).tolist(), min(count, asking.most or count))
-    if dry_run:
+    if questions.dry_run:
         _sent_nothing(opened, json)
         return
     opened.keep_salt()

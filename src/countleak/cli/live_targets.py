@@ -88,6 +88,9 @@ def named_people(
         *others, last = missing
         listed = f"{', '.join(others)} and {last}" if others else last
         raise InputError(f"name {listed}; {_there_is(_tables(target), table)}")
+    if isinstance(target, DatabaseTarget | DuckTarget):
+        # SQLite would take a name that is no column for a text.
+        _check_columns(target.tables(), str(table), columns)
     try:
         with console.waiting("reading ids"):
             return listed_people(target, columns, who.between)
@@ -137,13 +140,18 @@ def _check_names(target: LiveTarget, table: str, columns: Sequence[str]) -> None
         tables = _tables(target)
     except TargetError:
         return
-    if table in tables:
-        if strangers := [name for name in columns if name not in tables[table]]:
-            there = _there_is(tables, table)
-            raise InputError(f"there is no column {clean(strangers[0])!r}; {there}")
-    elif tables and not set('."`') & set(table):
-        # A name of several parts may be that of a table which is not listed.
+    _check_columns(tables, table, columns)
+    # A name of several parts may be that of a table which is not listed.
+    if table not in tables and tables and not set('."`') & set(table):
         raise InputError(f"there is no table {clean(table)!r}; {_there_is(tables)}")
+
+
+def _check_columns(tables: Mapping[str, Sequence[str]], table: str, columns: Sequence[str]) -> None:
+    """Raise where a table that is listed lacks one of the columns."""
+    strangers = [name for name in columns if name not in tables.get(table, columns)]
+    if strangers:
+        there = _there_is(tables, table)
+        raise InputError(f"there is no column {clean(strangers[0])!r}; {there}")
 
 
 def _own_table(word: "TargetWord", people: People | None) -> str | None:

@@ -233,7 +233,6 @@ def people_asked(
     who: options.Who,
     live: Live,
     columns: Sequence[str],
-    *,
     secret: bool,
     dry_run: bool,
 ) -> People:

@@ -52,4 +52,6 @@ def in_words(found: Report) -> str:
 def files_in_words(folder: Path) -> str:
     """Where the report is."""
     stem = PAGE.removesuffix(".html")
-    return f"Report: {folder / PAGE} (for a build: {stem}.json, {stem}.sarif, {stem}.xml)"
+    # Without its extra there is no page.
+    best = PAGE if (folder / PAGE).exists() else f"{stem}.json"
+    return f"Report: {folder / best} (for a build: {stem}.json, {stem}.sarif, {stem}.xml)"

@@ -109,6 +109,12 @@ def test_faults_are_one_line():
     for bad in (lambda: 5, lambda a, b, c: 5):
         with pytest.raises(InputError, match="a function of a condition"):
             CallableTarget(bad, QUESTIONS)
+
+    async def later(condition):
+        return 5
+
+    with pytest.raises(InputError, match="it returns no number; write it without async"):
+        CallableTarget(later, QUESTIONS)
     assert str(CallableTarget(partial(by_members), QUESTIONS)) == "partial"
 
 

@@ -1,5 +1,6 @@
 """How the servers of the tests load their tables, in processes of their own."""
 
+import gc
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from countleak.audit.people import People
 from countleak.diffix.engine import Engine
 from countleak.diffix.server.loading import Columns, Remote
+from countleak.errors import Refused
 from tests.diffix.conftest import salt_number
 
 
@@ -63,6 +65,8 @@ class _HostileEngine(Engine):
                 return 1 // 0
             case "nested":
                 return self.ask(question)
+            case "frozen":
+                raise Refused(f"objects that the collector leaves alone: {gc.get_freeze_count()}")
             case "in memory":
                 return bytearray(4 * 10**9)
         return super().ask(question)

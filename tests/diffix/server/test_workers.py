@@ -91,6 +91,17 @@ def test_what_ends_its_worker_is_an_error_and_another_takes_its_place(bank):
     started(served, work)
 
 
+def test_what_is_loaded_is_left_alone_by_the_collector(bank):
+    """Everything would stand still while it goes through all of that."""
+    served = hostile(bank, Limits(workers=1))
+
+    async def work():
+        said = await error_of(submit_hostile(served, "frozen"))
+        assert int(said.rpartition(" ")[2]) > 50_000
+
+    started(served, work)
+
+
 @pytest.mark.parametrize(
     ("way", "message"),
     [

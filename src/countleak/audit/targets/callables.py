@@ -70,6 +70,8 @@ class CallableTarget:
                 f"{self}: write it as a function of a condition, or of a condition and the ids "
                 "that it is about"
             )
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise InputError(f"{self}: it returns no number; write it without async and yield")
         self._several = positional[0].name == SEVERAL
         self._with_members = len(positional) > 1
 
