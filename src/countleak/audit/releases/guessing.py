@@ -150,6 +150,12 @@ def proposed(tables: Sequence[Stated], trees: Trees, paths: Sequence[Name]) -> s
     return "\n\n".join(parts) + "\n"
 
 
+def beginning(release: Release, path: Name) -> list[str]:
+    """How a `releases.toml` begins a table, by the file that it is in."""
+    names = {"file": str(path), "name": release.name, "count": release.count}
+    return ["[[table]]", *(f"{key} = {quoted(text)}" for key, text in names.items())]
+
+
 def hierarchies(trees: Trees) -> list[str]:
     """Code lists as a `releases.toml` has them."""
     found = []
@@ -165,8 +171,7 @@ def hierarchies(trees: Trees) -> list[str]:
 
 def _proposed_table(stated: Stated, path: Name) -> str:
     release, rules = stated.release, stated.rules
-    lines = ["[[table]]", f"file = {quoted(str(path))}", f"name = {quoted(release.name)}"]
-    lines.append(f"count = {quoted(release.count)}")
+    lines = beginning(release, path)
     lines.append(f"# dimensions: {', '.join(release.dimensions)}")
     if rules.base is None:
         lines.append("exact = true")

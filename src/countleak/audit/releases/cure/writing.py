@@ -9,7 +9,7 @@ from countleak.attack.noise import Below, Range
 from countleak.attack.perturbation import Perturbation
 from countleak.audit.releases.cure import as_written
 from countleak.audit.releases.description import Described
-from countleak.audit.releases.guessing import hierarchies, quoted
+from countleak.audit.releases.guessing import beginning, hierarchies, quoted
 from countleak.audit.releases.mechanisms import LAWS
 from countleak.audit.releases.model import Stated
 from countleak.audit.releases.reading import Published, Release
@@ -89,9 +89,7 @@ def _write_p_table(stated: Stated, path: Path) -> None:
 
 
 def _described(stated: Stated, file: str) -> str:
-    release = stated.release
-    lines = ["[[table]]", f"file = {quoted(file)}", f"name = {quoted(release.name)}"]
-    lines += [f"count = {quoted(release.count)}", *_noise(stated, file)]
+    lines = [*beginning(stated.release, file), *_noise(stated, file)]
     rules = stated.rules
     if rules.base is not None:
         how = "random" if rules.random_rounding else "nearest"
