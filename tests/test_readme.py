@@ -26,8 +26,10 @@ PAGES = (
     "docs/commands.md",
     "docs/decoders.md",
     "docs/diffix.md",
+    "docs/log.md",
     "docs/protocol.md",
     "docs/report.md",
+    "docs/scale.md",
     "docs/secrets.md",
     "docs/tables.md",
 )

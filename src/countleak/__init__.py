@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from countleak.audit import scores as scores
     from countleak.audit import budget as budget
     from countleak.audit import report as report
+    from countleak.audit import query_log as query_log
     from countleak.audit.people import (
         People,
         generated_bank,
@@ -139,5 +140,6 @@ __getattr__, __dir__ = lazy_names(
         "scores": "countleak.audit.scores",
         "budget": "countleak.audit.budget",
         "report": "countleak.audit.report",
+        "query_log": "countleak.audit.query_log",
     },
 )

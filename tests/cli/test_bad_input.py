@@ -52,7 +52,7 @@ CASES = [
     ((*PLAN, "people.csv", "--between", "8", "9"), "0 people with ids from 8 to 9"),
     (
         (*PLAN, "people.csv", "--family", "dice"),
-        "'dice' is not one of 'digits', 'subsets', 'hashed', 'signs'",
+        "'dice' is not one of 'digits', 'subsets', 'modular', 'hashed', 'signs'",
     ),
     ((*PLAN, "people.csv", "-m", "0"), "'--queries'"),
     ((*PLAN, "people.csv", "-m", "9999"), "raise --primes"),

@@ -170,7 +170,7 @@ class _Residuals:
         x, shown = sample.counted, transcript.released
         counts, scale = transcript.counts(x), float(sample.values.sigma.mean())
         left = transcript.residuals(x) - sample.values.offsets[transcript.about[shown]]
-        sizes = np.abs(transcript.queries.matrix).sum(axis=1, dtype=np.int64)
+        sizes = transcript.queries.sizes
         hidden, everywhere = float((~shown).mean()), np.zeros(len(transcript))
         everywhere[shown] = left
         apart = halves.apart(everywhere)

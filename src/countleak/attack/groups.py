@@ -64,7 +64,7 @@ def unequal_groups(
 def group_labels(transcript: Transcript, by: str) -> NDArray[np.int64]:
     """The group (m,) of each query, told apart by a parameter, by its value or by its size."""
     if by == SIZE and by not in transcript.queries.parameters:
-        sizes = np.abs(transcript.queries.matrix).sum(axis=1, dtype=np.int64)
+        sizes = transcript.queries.sizes
         limits = np.unique(np.quantile(sizes, np.arange(1, SIZES) / SIZES))
         return np.unique(np.searchsorted(limits, sizes), return_inverse=True)[1]
     if by == VALUE and transcript.names:

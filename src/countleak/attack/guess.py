@@ -126,6 +126,23 @@ class Sampled(Basis):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Passing(Basis):
+    """Message passing: the noise's ``law`` and ``sigma``, and the share of ones, ``prior``.
+
+    After ``rounds`` every bit was seen through normal noise of SD ``tau``. Queries count a share
+    ``density`` of the people; ``computed`` says where products with them were.
+    """
+
+    law: str
+    sigma: float
+    prior: float
+    density: float
+    tau: float
+    rounds: int
+    computed: str = "on the processor"
+
+
+@dataclass(frozen=True, kw_only=True)
 class WithinBound(Basis):
     """Samples inside bounds: no answer is further than ``bound`` from its count.
 

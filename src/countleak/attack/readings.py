@@ -118,7 +118,7 @@ def log_by_chance(transcript: Transcript) -> float:
         return 0.0
     share = released.mean()
     by_chance = released.sum() * np.log(share) + (~released).sum() * np.log1p(-share)
-    sizes = np.abs(transcript.queries.matrix).sum(axis=1, dtype=np.int64)
+    sizes = transcript.queries.sizes
     shown = sizes[released]
     inside = (sizes >= shown.min()) & (sizes <= shown.max())
     by_size = -np.inf

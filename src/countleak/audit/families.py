@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import digit_queries, fits_digits
 from countleak.attack.queries.groupings import RANGES, Grouping, groupings_of
-from countleak.attack.queries.hashed import fits_hashed, hashed_queries
+from countleak.attack.queries.hashed import random_hashed
 from countleak.attack.queries.ids import are_integers
+from countleak.attack.queries.modular import fits_modular, modular_queries
 from countleak.attack.queries.ranges import fits_ranges, range_queries
 from countleak.attack.queries.signs import random_signs
 from countleak.attack.queries.subsets import random_subsets
@@ -66,7 +67,7 @@ def families_for(people: People, known: Known) -> tuple[str, ...]:
     """The families whose questions can be asked of these people in SQL, cheapest first."""
     columns = known.of(people)
     fits: Mapping[str, bool] = {
-        "hashed": len(people.key) == 1 and fits_hashed(people.ids),
+        "modular": len(people.key) == 1 and fits_modular(people.ids),
         "subsets": True,
         "digits": len(people.key) == 1 and fits_digits(people.ids),
         "tables": bool(known.groupings(people)),
@@ -95,8 +96,10 @@ def family_queries(
             if m is None:
                 return pool
             return pool.take(np.sort(rng.choice(len(pool), size=min(m, len(pool)), replace=False)))
+        case "modular":
+            return modular_queries(people.ids, m or DEFAULT_QUERIES, rng)
         case "hashed":
-            return hashed_queries(people.ids, m or DEFAULT_QUERIES, rng)
+            return random_hashed(people.ids, m or DEFAULT_QUERIES, rng)
         case "ranges":
             return range_queries(people.ids, known.of(people), m or DEFAULT_QUERIES, rng)
         case "signs":

@@ -13,7 +13,7 @@ OF_A_HALF, OF_A_TABLE = 4.0, 20.0
 # Noise that is so much smaller cannot be told from chance by a few questions.
 CLEARLY = 1.5
 # The families of which one question is about any set of ids.
-BY_ID = ("hashed", "subsets", "digits")
+BY_ID = ("modular", "subsets", "digits")
 # Answers that differ by less are equal, and there is no noise.
 SAME = 1e-6
 # How a system hides a count that a journal must be told of.

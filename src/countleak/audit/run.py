@@ -309,7 +309,7 @@ def _chosen(
         return candidates[:size]
     even = np.where(guess.forced, guess.values, 0.5)
     probability = even if guess.probability is None else guess.probability
-    residual = transcript.b - transcript.A @ guess.values.astype(np.float64)
+    residual = transcript.residuals(guess.values.astype(np.float64))
     sigma = max(float(residual.std()), ROUNDING_SD) if residual.size else ROUNDING_SD
     belief = believe(transcript.queries.matrix, probability, sigma)
     return choose(pool, candidates, belief, size, goal)

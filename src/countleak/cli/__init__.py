@@ -74,6 +74,10 @@ VERBS = {
         "countleak.cli.tables",
         "Solve published tables together: which small groups and hidden counts they pin, and why.",
     ),
+    "log": (
+        "countleak.cli.log",
+        "Say what logged counts pin together, query by query, on your own data.",
+    ),
     "serve": (
         "countleak.cli.serve",
         "Serve Diffix over a database to psql, drivers and HTTP clients.",
@@ -85,7 +89,7 @@ VERBS = {
 }
 # What they are for; `test_docs` holds every verb to be listed once.
 LISTED = {
-    "Audit": ("demo", "audit", "tables", "report", "compare"),
+    "Audit": ("demo", "audit", "tables", "log", "report", "compare"),
     "Step by step": ("probe", "plan", "ask", "diagnose", "solve", "score"),
     "Know the limits": ("budget",),
     "Serve": ("serve",),

@@ -12,6 +12,7 @@ from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Secret
 from countleak.attack.transcript import Transcript
+from countleak.audit.budget.beside import predicted_in_words
 from countleak.audit.control import Control, control
 from countleak.audit.families import statements
 from countleak.audit.people import People
@@ -347,6 +348,8 @@ def _tell(
         console.say(str(probed))
     console.say(f"Asked: {about}")
     console.say(str(result))
+    if predicted := predicted_in_words(result.guess, int(result.transcript.released.sum())):
+        console.say(f"{predicted}.")
     if result.steps[-1].reached and asking.until is not None:
         asked = len(result.transcript)
         console.say(f"Stopped after {asked} queries: {percent(asking.until)} was wanted.")

@@ -20,7 +20,8 @@ from countleak.attack.queries.digits import (
     digit_queries,
     fits_digits,
 )
-from countleak.attack.queries.hashed import hashed_queries
+from countleak.attack.queries.hashed import random_hashed
+from countleak.attack.queries.modular import modular_queries
 from countleak.attack.queries.signs import random_signs
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.solvers import Solver
@@ -165,11 +166,12 @@ class Family:
     """The family of the queries, and what its queries are made of."""
 
     family: Annotated[
-        Literal["digits", "subsets", "hashed", "signs"] | None,
+        Literal["digits", "subsets", "modular", "hashed", "signs"] | None,
         typer.Option(
             help="Whom a query counts: by a digit of the id (as Diffix was asked; the default "
-            "where ids are whole numbers), random subsets listed in SQL, by a hash of the id, or "
-            "weights of +1 and -1 (simulated systems only)."
+            "where ids are whole numbers), random subsets listed in SQL, by a line of arithmetic "
+            "on the id, by a hash of the id and a seed (nothing else is stored), or weights of +1 "
+            "and -1 (simulated systems only)."
         ),
     ] = None
     primes: Annotated[
@@ -187,8 +189,10 @@ class Family:
         family = self.family or ("digits" if fits_digits(people.ids) else "subsets")
         if family == "subsets":
             return random_subsets(people.ids, m or 1000, rng)
+        if family == "modular":
+            return modular_queries(people.ids, m or 1000, rng)
         if family == "hashed":
-            return hashed_queries(people.ids, m or 1000, rng)
+            return random_hashed(people.ids, m or 1000, rng)
         if family == "signs":
             return random_signs(people.ids, m or 1000, rng)
         with arithmetic_from(self.arithmetic, self.postgres) as arithmetic:

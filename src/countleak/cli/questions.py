@@ -28,7 +28,7 @@ PROBE = "probe.json"
 # The kinds of target whose table lists its people.
 LISTING = ("postgresql", "database", "duckdb")
 TOO_FEW = "All its tables together do not determine everyone; name more known columns."
-Family = Literal["digits", "subsets", "hashed", "ranges", "tables"]
+Family = Literal["digits", "subsets", "modular", "hashed", "ranges", "tables"]
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.decoders.categorical import Categorical
 from countleak.attack.decoders.known import Informed
 from countleak.attack.decoders.least_squares import LeastSquares
+from countleak.attack.decoders.messages import Messages
 from countleak.attack.decoders.polish import Polished
 from countleak.attack.decoders.robust import Robust
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.decoders.sums import Sums
-from countleak.attack.guess import WORDS, Guess
+from countleak.attack.guess import WORDS, Guess, Passing
 from countleak.attack.guess_file import write_guess
 from countleak.attack.noise import Noise, Shape
 from countleak.attack.programs import CappedDmt, DiNi, Dmt, Point, Program
@@ -27,6 +28,7 @@ from countleak.attack.queries.files import read_queries
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Category, Number, Secret
 from countleak.attack.transcript import read_answers
+from countleak.audit.budget.beside import predicted_in_words, predicted_right
 from countleak.audit.people import read_known
 from countleak.audit.result import (
     contradiction,
@@ -50,16 +52,14 @@ OF_LP = (
 )  # fmt: skip
 BY_DECODER: Needs = {
     **{option: {"--decoder": ("lp",)} for option in OF_LP},
-    "--prior": {"--decoder": SAMPLED},
+    "--prior": {"--decoder": (*SAMPLED, "messages")},
     "--by": {"--decoder": ("robust",)},
     "--time-limit": {"--decoder": ("auto", "bounded", "lp")},
     **{option: {"--decoder": ("auto", "bayes", "bounded")} for option in BOUNDING},
-    **{
-        option: {"--decoder": (*SAMPLED, "bounded")}
-        for option in ("--noise", "--suppressed", "--lowest")
-    },
-    "--noise-sd": {"--decoder": ("auto", "lp", "ls", "bayes")},
-    "--precision": {"--decoder": (*SAMPLED, "ls")},
+    **{option: {"--decoder": (*SAMPLED, "bounded")} for option in ("--suppressed", "--lowest")},
+    "--noise": {"--decoder": (*SAMPLED, "bounded", "messages")},
+    "--noise-sd": {"--decoder": ("auto", "lp", "ls", "bayes", "messages")},
+    "--precision": {"--decoder": (*SAMPLED, "ls", "messages")},
 }
 # Programs over whole numbers may take long, others do not.
 LIMITED: Needs = {"--time-limit": {"--integer": GIVEN}}
@@ -174,10 +174,10 @@ def solve(
     stated: StatedRules,
     claims: Claims,
     decoder: Annotated[
-        Literal["auto", "lp", "ls", "bayes", "robust", "bounded"] | None,
+        Literal["auto", "lp", "ls", "bayes", "robust", "bounded", "messages"] | None,
         typer.Option(
             help="auto diagnoses the system and picks, the default for bits; lp is the paper's, "
-            "meant where a program is named; ls is least squares."
+            "meant where a program is named; ls is least squares; messages is for very many people."
         ),
     ] = None,
     suppressed_as: Annotated[
@@ -211,11 +211,15 @@ def solve(
     if claims.precision is not None:
         guess = guess.claims_at(claims.precision)
     write_guess(out, guess, secret)
+    answered = int(transcript.released.sum())
     with console.beside(out):
         if json:
-            console.print_json({"file": str(out), **_summary(guess), **guess.basis.record()})
+            right = predicted_right(guess, answered)
+            predicted = {} if right is None else {"predicted_right": right}
+            record = {"file": str(out), **_summary(guess), **predicted, **guess.basis.record()}
+            console.print_json(record)
         else:
-            _tell(guess, out)
+            _tell(guess, out, predicted_in_words(guess, answered))
 
 
 @dataclass(frozen=True)
@@ -255,6 +259,7 @@ class Words:
             ),
             "lp": lambda: self.programs.decoder(sd, self.time_limit),
             "ls": lambda: LeastSquares(sd),
+            "messages": lambda: Messages(facts.prior, rules, progress),
             "bayes": lambda: Bayes(rules.noise(), facts.prior, seed=seed, progress=progress),
             "robust": lambda: Robust(
                 facts.by, rules.shape or Shape.GAUSSIAN, rules.floor, rules.suppressed,
@@ -309,19 +314,23 @@ def _by_kind(guess: Guess) -> dict[str, Any]:
     return {}
 
 
-def _tell(guess: Guess, out: Path) -> None:
+def _tell(guess: Guess, out: Path, predicted: str) -> None:
     claims, basis = int(guess.claimed.sum()), guess.basis
     console.say(f"{claims} of {guess.ids.size} people guessed, in {out}")
     for name, value in _by_kind(guess).items():
         console.say(f"{name.replace('_', ' ').capitalize()}: {_brief(value)}")
     if basis.picked_because:
         console.say(f"Picked {basis.decoder}: {basis.picked_because}")
+    if isinstance(basis, Passing) and basis.computed != Passing.computed:
+        console.say(f"Products with the queries were computed {basis.computed}")
     if guess.confidence is not None and claims:
         if guess.claimed.all():
             console.say(f"By its own probabilities {expected_in_words(guess)}")
         else:
             expected = percent(float(guess.confidence[guess.claimed].mean()))
             console.say(f"Expected to be right about {expected} of them, by its own probabilities")
+    if predicted:
+        console.say(predicted)
     if why_nobody := contradiction(guess):
         console.say(why_nobody[0].upper() + why_nobody[1:])
     if basis.misfit:

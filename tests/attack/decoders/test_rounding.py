@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from countleak.attack.programs import (
 from countleak.attack.queries import Queries
 from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.secrets import Bit
+from countleak.attack.solvers.pdhg import FirstOrder
 from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.people import generated_census
 from countleak.audit.run import ask
@@ -82,3 +85,15 @@ def test_nothing_found_in_time_claims_nobody(program):
     guess = Rounding(program, OutOfTime()).decode(TRANSCRIPT)
     assert not guess.claimed.any()
     assert guess.basis.certificate is None
+
+
+def test_many_people_are_solved_for_by_products_alone(monkeypatch):
+    monkeypatch.setattr("countleak.attack.decoders.rounding.MOST_PEOPLE", 10)
+    guess = Rounding().decode(TRANSCRIPT)
+    assert np.array_equal(guess.values, SECRET)
+    assert guess.basis.solution.solver == "first-order"
+    assert guess.basis.certificate.gap <= 1.1e-4
+    few_steps = partial(FirstOrder, steps=20)
+    monkeypatch.setattr("countleak.attack.decoders.rounding.FirstOrder", few_steps)
+    with pytest.raises(SolverError, match="first-order left a gap of"):
+        Rounding().decode(TRANSCRIPT)

@@ -21,7 +21,7 @@ def side_by_side(first, second):
     return Ledger(A, low, high)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ledgers(), ledgers(), st.data())
 def test_all_at_once_they_are_those_of_all_solutions(first, second, data):
     ledger = side_by_side(first, second)

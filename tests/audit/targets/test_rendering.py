@@ -3,8 +3,8 @@ import pytest
 
 from countleak.attack.queries import Queries
 from countleak.attack.queries.digits import digit_queries
-from countleak.attack.queries.hashed import hashed_queries
 from countleak.attack.queries.ids import id_array
+from countleak.attack.queries.modular import modular_queries
 from countleak.attack.queries.ranges import range_queries
 from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.secrets import parse_secret
@@ -17,7 +17,7 @@ PAIRS = id_array([(at, f"x{at}") for at in range(10)])
 RNG = np.random.default_rng(0)
 POOLS = {
     "digits": digit_queries(NUMBERS, primes=3),
-    "hashed": hashed_queries(NUMBERS, 50, RNG),
+    "modular": modular_queries(NUMBERS, 50, RNG),
     "subsets": random_subsets(NUMBERS, 50, RNG),
     "texts": random_subsets(TEXTS, 50, RNG),
     "pairs": random_subsets(PAIRS, 20, RNG),
@@ -48,7 +48,7 @@ def test_trees_are_built_once_where_only_numbers_or_ids_differ(monkeypatch):
     monkeypatch.setattr(
         SqlQuestions, "statement", lambda *given: built.append(1) or statement(*given)
     )
-    for pool in ("digits", "hashed", "subsets", "texts"):
+    for pool in ("digits", "modular", "subsets", "texts"):
         built.clear()
         questions = SqlQuestions("loans", ("id",), parse_secret("status = 'C'"), PLAIN)
         asked = list(questions.asked(POOLS[pool], np.arange(len(POOLS[pool]))))

@@ -63,7 +63,7 @@ def test_bench_questions(bench, tmp_path):
 
 
 def test_bench_ask(bench):
-    found = bench("ask", "--family", "hashed", "--queries", 30, "--turns", 1, "--json").json
+    found = bench("ask", "--family", "modular", "--queries", 30, "--turns", 1, "--json").json
     assert found["questions"] == 30
     loop, whole, *parts = found["costs"]
     assert sum(part["own_seconds"] for part in parts) > 0

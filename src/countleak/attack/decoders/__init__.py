@@ -27,6 +27,7 @@ __getattr__, __dir__ = lazy_names(
         "Categorical": f"{__name__}.categorical",
         "Informed": f"{__name__}.known",
         "LeastSquares": f"{__name__}.least_squares",
+        "Messages": f"{__name__}.messages",
         "Polished": f"{__name__}.polish",
         "Robust": f"{__name__}.robust",
         "Rounding": f"{__name__}.rounding",

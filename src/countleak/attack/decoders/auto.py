@@ -14,6 +14,7 @@ from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.decoders.categorical import Categorical
 from countleak.attack.decoders.known import Informed
 from countleak.attack.decoders.least_squares import LeastSquares
+from countleak.attack.decoders.messages import Messages
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.decoders.sums import Sums
 from countleak.attack.diagnosis import diagnose, tells_noise
@@ -31,6 +32,10 @@ from countleak.progress import Progress, silent
 # More released answers than this, or so many times people, are decoded by a program: there are
 # enough for that to be good, and sampling would take many minutes.
 MOST_SAMPLED, MOST_ENTRIES = 10_000, 3_000_000
+# Messages are passed among so many people or more: their law is that of many.
+FEWEST_PASSED = 300
+# People up to whom least squares with a standard error each take seconds.
+MOST_SQUARES = 3000
 # Noise with a larger kurtosis has wild answers among usual ones (normal: 3, Laplace: 6).
 HEAVY = 8.0
 # What rounding to whole people leaves at least.
@@ -79,11 +84,23 @@ class AutoDecoder:
         return self._labelled(guess, decoder.noise, why)
 
     def _decode_many(self, transcript: Transcript) -> Guess:
+        """The guess by message passing; where that does not settle, by ``_decode_few_people``."""
+        released = transcript.where(transcript.released)
+        if transcript.ids.size < FEWEST_PASSED:
+            return self._decode_few_people(transcript, released)
+        passing = Messages(self.prior, self.rules, self.progress)
+        guess = Informed(passing, self.known).decode(released)
+        if guess.basis.misfit and transcript.ids.size <= MOST_SQUARES:
+            return self._decode_few_people(transcript, released)
+        why = f"of {len(transcript)} answers about {transcript.ids.size} people, more than are "
+        why += "sampled from, message passing takes all in"
+        return self._labelled(guess, guess.basis.noise or Noise(), why)
+
+    def _decode_few_people(self, transcript: Transcript, released: Transcript) -> Guess:
         """The guess by least squares, or by the paper's program where many answers are far off.
 
         More answers than the sampler takes in are enough for either; what is hidden is left out.
         """
-        released = transcript.where(transcript.released)
         guess = Informed(LeastSquares(), self.known).decode(released)
         off = released.residuals(guess.values.astype(np.float64))
         why = f"of {len(transcript)} answers, more than are sampled from, "
@@ -97,8 +114,9 @@ class AutoDecoder:
 
     def _labelled(self, guess: Guess, noise: Noise, why: str) -> Guess:
         """The guess with what it rests on: what was stated, and what of ``noise`` was inferred."""
-        sizes = guess.basis.sigma if isinstance(guess.basis, Sampled) else ()
-        size = sum(sizes) / len(sizes) if sizes else None
+        size = None
+        if isinstance(guess.basis, Sampled) and guess.basis.sigma:
+            size = sum(guess.basis.sigma) / len(guess.basis.sigma)
         inferred = inferred_in_words(noise, self.rules, size)
         basis = replace(
             guess.basis,

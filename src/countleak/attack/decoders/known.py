@@ -37,11 +37,10 @@ class Informed:
             raise InputError("everyone's bit is known already; there is nothing to find out")
         if isinstance(self.decoder, TakesKnown):
             return replace(self.decoder, known=self.known).decode(transcript)  # type: ignore[type-var]
-        matrix = transcript.queries.matrix
         rest = replace(
             transcript,
             queries=transcript.queries.without(people),
-            share=transcript.share + matrix[:, people].astype(np.float64) @ bits[people],
+            share=np.add(transcript.share, transcript.queries.dot(bits.astype(np.float64))),
         )
         return _restored(self.decoder.decode(rest), transcript.ids, people, bits)
 

@@ -14,8 +14,13 @@ from scipy.special import ndtr
 from countleak.attack.guess import Guess, Squares, bits_from
 from countleak.attack.noise import check_sigma
 from countleak.attack.programs import Dmt
+from countleak.attack.solvers.box import BoxSquares
+from countleak.attack.solvers.products import Centred
 from countleak.attack.solvers.squares import NormalEquations, box_least_squares
 from countleak.attack.transcript import Transcript
+
+# More people than this are fitted by products alone: their Gram matrix would be large.
+MOST_PEOPLE = 5000
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class LeastSquares:
 
     def decode(self, transcript: Transcript) -> Guess:
         """Fit, estimate the noise, and turn both into a probability for everyone."""
+        if transcript.ids.size > MOST_PEOPLE:
+            return self._decode_many(transcript.where(transcript.released))
         problem = Dmt().problem(transcript)
         A, b = problem.A.astype(np.float64), problem.b
         fit = box_least_squares(NormalEquations.of(A, b))
@@ -47,6 +54,23 @@ class LeastSquares:
             iterations=fit.iterations,
         )
         return bits_from(transcript.ids, ndtr((fit.x - 0.5) / error), basis)
+
+    def _decode_many(self, released: Transcript) -> Guess:
+        """The same by products alone, with the standard error that rows as good as random leave."""
+        fit = BoxSquares().solve(released.queries.rows, released.b)
+        m, free = len(released), int(((fit.x > 1e-6) & (fit.x < 1 - 1e-6)).sum())
+        sigma = self.sigma or residual_scale(fit.x, fit.squares, m)
+        variance = Centred(released.queries.rows).variance
+        error = float(np.sqrt(1 / (variance * max(m - free, 1) / sigma**2 + 4)))
+        basis = Squares(
+            decoder="least squares",
+            sigma=sigma,
+            mean_standard_error=error,
+            squares=fit.squares,
+            gap=fit.gap,
+            iterations=fit.iterations,
+        )
+        return bits_from(released.ids, ndtr((fit.x - 0.5) / error), basis)
 
 
 def residual_scale(x: NDArray[np.float64], squares: float, m: int) -> float:

@@ -31,13 +31,13 @@ TRIES = 4
 # A round that settles fewer of the bounds left is the last that settles many at a time.
 WORTHWHILE = 0.02
 PROPAGATION, LINEAR, INTEGER = range(3)
+# Primal: the vertex stays feasible when the cost changes.
+SIMPLEX = {"threads": 1, "presolve": "off", "solver": "simplex", "simplex_strategy": 4}
 DECIDED = (
     highspy.HighsModelStatus.kOptimal,
     highspy.HighsModelStatus.kUnbounded,
     highspy.HighsModelStatus.kInfeasible,
 )
-# Primal: the vertex stays feasible when the cost changes.
-SIMPLEX = {"threads": 1, "presolve": "off", "solver": "simplex", "simplex_strategy": 4}
 
 
 class Contradiction(NoResult):
@@ -207,7 +207,7 @@ class Component:
         self._costly = cells
         model.run()
         if model.getModelStatus() not in DECIDED:
-            # The simplex lost its way from the vertex before: it begins anew.
+            # A basis that does not suit the new cost can leave the simplex undecided.
             model.clearSolver()
             model.run()
         match status := model.getModelStatus():
@@ -291,7 +291,8 @@ class _Search:
     def open(self) -> NDArray[np.int64]:
         """The ends that are not settled, the upper ones first: those may show a group as large."""
         left = np.flatnonzero((self.best > self.bound) & ~np.tile(self.large, 2))
-        return left[np.argsort(self._sign[left], kind="stable")]
+        ordered: NDArray[np.int64] = left[np.argsort(self._sign[left], kind="stable")]
+        return ordered
 
     @property
     def large(self) -> NDArray[np.bool_]:
@@ -307,8 +308,8 @@ class _Search:
     def left(self, sign: int) -> NDArray[np.int64]:
         """The ends of a side that are not settled and have any bound so far."""
         left = self.open
-        bounded = np.isfinite(self.bound[left])
-        return np.asarray(left[(self._sign[left] == sign) & bounded], np.int64)
+        mine: NDArray[np.bool_] = (self._sign[left] == sign) & np.isfinite(self.bound[left])
+        return left[mine]
 
     def cost(self, ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """What is least where all of these ends are reached."""

@@ -1,8 +1,8 @@
 """Queries: whom each counting question weighs, and how it is written in SQL.
 
-A family is one file: ``subsets``, ``hashed``, ``signs``, ``digits``, ``ranges``, ``tables``. Each
-gives one meaning twice, as a matrix row and, where it has one, as an SQL predicate built from the
-query's parameters.
+A family is one file: ``subsets``, ``modular``, ``hashed``, ``signs``, ``digits``, ``ranges``,
+``tables``. Each gives one meaning twice, as a row of weights and, where it has one, as an SQL
+predicate built from the query's parameters. What holds the rows is in ``rows``.
 """
 
 import hashlib
@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from countleak.attack.queries.hashing import HashedRows
 from countleak.attack.queries.ids import id_list
+from countleak.attack.queries.rows import Dense, Packed, Rows
 from countleak.errors import InputError, ShapeError
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+# Entries up to which a matrix is written out, in a byte each, for whoever wants to see all of it.
+MOST_ENTRIES = 300_000_000
 
 
 class Family(Protocol):
@@ -57,18 +62,17 @@ class Family(Protocol):
 class Queries:
     """m linear queries over n people: query i asks for ``dot(secret)[i]``.
 
-    ``ids`` (n,) names the columns of ``matrix`` (m, n); ``parameters``, each (m,), are what tells
-    the queries of a ``family`` apart. The matrix holds -1, 0 and 1 in one byte each: a product of
-    it with other bytes overflows beyond 127 people, ``dot`` does not.
+    ``ids`` (n,) names the columns of ``weights``, a matrix (m, n) of -1, 0 and 1 in one byte each,
+    or other ``Rows``; ``parameters``, each (m,), are what tells the queries of a ``family`` apart.
     """
 
     ids: NDArray[Any]
-    matrix: NDArray[np.int8]
+    weights: NDArray[np.int8] | Rows
     family: Family
     parameters: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        m, n = self.matrix.shape
+        m, n = self.weights.shape
         if m == 0:
             raise InputError("there are no queries; ask at least one")
         if n != self.ids.size:
@@ -78,30 +82,57 @@ class Queries:
                 raise ShapeError(f"{m} queries but {values.size} values of {name}")
 
     def __len__(self) -> int:
-        return int(self.matrix.shape[0])
+        return int(self.weights.shape[0])
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self.family.name} queries about {self.ids.size} people>"
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Whom each query weighs, whatever holds it."""
+        return Dense(self.weights) if isinstance(self.weights, np.ndarray) else self.weights
+
+    @cached_property
+    def matrix(self) -> NDArray[np.int8]:
+        """Whom each query weighs (m, n), written out.
+
+        A product of it with other bytes overflows beyond 127 people; ``dot`` does not.
+        """
+        m, n = self.weights.shape
+        if not isinstance(self.weights, np.ndarray) and m * n > MOST_ENTRIES:
+            raise InputError(
+                f"{m} queries about {n} people are too many for this, which needs them all "
+                f"written out; ask fewer, or decode with `auto`, `messages` or `ls`"
+            )
+        return self.rows.dense()
 
     def dot(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The exact answers (m,) for a secret x (n,), whatever its type.
 
         In double precision, where whole numbers are exact up to 2^53.
         """
-        return np.asarray(self.matrix @ np.asarray(x, dtype=np.float64))
+        return self.rows.dot(np.asarray(x, dtype=np.float64))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many people each query weighs (m,)."""
+        if isinstance(self.rows, Dense):
+            return np.asarray(np.abs(self.matrix).sum(axis=1, dtype=np.int64))
+        return np.rint(self.dot(np.ones(self.ids.size))).astype(np.int64)
+
+    def members(self, position: int) -> NDArray[np.int64]:
+        """Whom a query counts, by their places among the ids."""
+        return np.flatnonzero(self.rows.take(np.array([position])).dense()[0] == 1)
 
     def take(self, positions: NDArray[np.int64]) -> "Queries":
         """The queries at ``positions``, in that order."""
-        return Queries(
-            self.ids,
-            self.matrix[positions],
-            self.family,
-            {name: values[positions] for name, values in self.parameters.items()},
-        )
+        parameters = {name: values[positions] for name, values in self.parameters.items()}
+        return Queries(self.ids, _plain(self.rows.take(positions)), self.family, parameters)
 
     def without(self, people: NDArray[np.bool_]) -> "Queries":
         """The same queries about everyone but ``people`` (n,)."""
-        return Queries(self.ids[~people], self.matrix[:, ~people], self.family, self.parameters)
+        rows = _plain(self.rows.without(people))
+        return Queries(self.ids[~people], rows, self.family, self.parameters)
 
     def predicate(self, position: int, key: tuple[str, ...]) -> "exp.Expr":
         """The SQL condition of one query; ``key`` names the id columns."""
@@ -119,8 +150,19 @@ class Queries:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of what is asked about whom; answers carry it to find their queries."""
-        content = hashlib.sha256(str(self.matrix.shape).encode())
+        content = hashlib.sha256(str(self.weights.shape).encode())
         settings = {name: values.tolist() for name, values in self.parameters.items()}
         content.update(json.dumps([id_list(self.ids), self.family.name, settings]).encode())
-        content.update(np.ascontiguousarray(self.matrix).tobytes())
+        # How rows are held makes no difference; those of a hash are their parameters and a seed.
+        if isinstance(self.rows, Packed):
+            for block in self.rows.blocks():
+                content.update(block.tobytes())
+        elif isinstance(self.rows, HashedRows):
+            content.update(str(self.rows.seed).encode())
+        elif isinstance(self.rows, Dense):
+            content.update(np.ascontiguousarray(self.matrix).tobytes())
         return content.hexdigest()[:16]
+
+
+def _plain(rows: Rows) -> NDArray[np.int8] | Rows:
+    return rows.matrix if isinstance(rows, Dense) else rows

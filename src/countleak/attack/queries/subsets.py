@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.queries.ids import id_list
+from countleak.attack.queries.rows import CHUNK, SMALL, held
 from countleak.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,11 +27,17 @@ class Subsets:
     def predicate(self, queries: Queries, position: int, key: tuple[str, ...]) -> "exp.Expr":
         from countleak.attack.queries.predicates import is_among
 
-        return is_among(key, id_list(queries.ids[queries.matrix[position] == 1]))
+        return is_among(key, id_list(queries.ids[queries.members(position)]))
 
 
 def random_subsets(ids: NDArray[Any], m: int, rng: np.random.Generator) -> Queries:
     """m independent queries, each counting every person with probability 1/2."""
     if m < 1:
         raise InputError(f"{m} queries; ask at least one")
-    return Queries(ids, rng.integers(0, 2, size=(m, ids.size), dtype=np.int8), Subsets())
+    n = ids.size
+    # Drawn in words of four bytes, the entries are the same whether drawn in blocks or at once.
+    step = m if m * n <= SMALL else max(1, CHUNK // n // 4) * 4
+    blocks = (
+        rng.integers(0, 2, size=(min(step, m - at), n), dtype=np.int8) for at in range(0, m, step)
+    )
+    return Queries(ids, held(blocks, m, n), Subsets())

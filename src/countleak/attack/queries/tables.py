@@ -92,7 +92,7 @@ def resolved(
         # Of a table of which something was not asked nobody knows who is hidden.
         whole = bool((queries.matrix[own].sum(axis=0) == 1).all())
         matrix[at], answered[at] = hidden, released[at] and whole and bool(hidden.any())
-    return replace(queries, matrix=matrix), answered
+    return replace(queries, weights=matrix), answered
 
 
 @cache

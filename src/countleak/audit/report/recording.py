@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import countleak
-from countleak.attack.guess import WORDS, Basis, Sampled
+from countleak.attack.guess import WORDS, Basis, Passing, Sampled
 from countleak.attack.secrets import Bit, Category, Number
 from countleak.audit.control import Control
 from countleak.audit.families import statements
@@ -231,4 +231,6 @@ def _noise_sd(basis: Basis, residuals: Residuals | None) -> float:
     """The noise's SD: as it was sampled, for residuals of a guess that is in doubt are smaller."""
     if isinstance(basis, Sampled) and basis.sigma:
         return sum(basis.sigma) / len(basis.sigma)
+    if isinstance(basis, Passing):
+        return basis.sigma
     return 0.0 if residuals is None else residuals.sd

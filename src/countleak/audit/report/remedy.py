@@ -20,7 +20,12 @@ from countleak.progress import Progress, silent
 ACCEPTED = 0.1
 SECONDS = 10.0
 # Families whose questions are as good as random halves of the people.
-FAMILIES: dict[str, Family] = {"subsets": SUBSETS, "hashed": SUBSETS, "digits": DIGITS}
+FAMILIES: dict[str, Family] = {
+    "subsets": SUBSETS,
+    "modular": SUBSETS,
+    "hashed": SUBSETS,
+    "digits": DIGITS,
+}
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ BEGINNING = "<!doctype html><!-- countleak report -->"
 LONGEST_SAMPLE = 420
 FAMILIES = {
     "digits": "arithmetic on the id, which splits the people about in half, differently each time",
-    "hashed": "a hash of the id, which splits the people about in half, differently each time",
+    "modular": "arithmetic on the id, which splits the people about in half, differently each time",
+    "hashed": "a hash of the id and a seed, which splits the people in half, differently each time",
     "subsets": "random halves of the people, listed by id",
     "tables": "tables of counts, grouped by what is known of everyone",
     "ranges": "ranges of what is known of everyone",

@@ -5,7 +5,7 @@ Only counting statements are sent, in sessions that may only read where the data
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import floor
 from pathlib import Path
@@ -51,6 +51,8 @@ FINAL = re.compile(
 )
 # MySQL's numbers of errors that may be otherwise soon: full, stopping, gone, too long, in the way.
 FOR_NOW = (1040, 1053, 1205, 1213, 1969, 2002, 2003, 2006, 2013, 3024)
+# As many rows as a driver can be asked for.
+EVERY = 2**31 - 1
 # SQLite looks at the time after so many of its instructions.
 STEPS = 10_000
 
@@ -139,6 +141,21 @@ class DatabaseTarget:
             }
         except _faults() as error:
             raise self.fault(error, "check the address and that the database runs") from None
+
+    def rows_of(self, table: str, columns: Sequence[str]) -> Rows:
+        """Some columns of all rows of a table."""
+        from sqlalchemy import column, select
+        from sqlalchemy import table as named
+        from sqlalchemy.sql import quoted_name
+
+        chosen: list[Any] = [column(quoted_name(name, True)) for name in columns]
+        statement = select(*chosen).select_from(named(quoted_name(table, True)))
+        connection = self.connect()
+        assert isinstance(connection, _Connection)
+        try:
+            return connection.all_rows(str(statement.compile(dialect=self._engine.dialect)))
+        finally:
+            connection.close()
 
     def fault(self, error: Exception, advice: str | None = None) -> TargetError:
         """What an error of the driver means to whoever asks."""
@@ -231,6 +248,9 @@ class _Connection:
 
     def rows(self, statement: str) -> Rows:
         return self._rows(statement, MOST_ROWS)
+
+    def all_rows(self, statement: str) -> Rows:
+        return self._rows(statement, EVERY)
 
     def _rows(self, statement: str, most: int) -> Rows:
         raw = self._connection.connection.driver_connection

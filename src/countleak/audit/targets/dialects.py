@@ -19,6 +19,8 @@ COUNTS_TUPLES = ("postgres", "duckdb", "clickhouse", "snowflake")
 LISTS_VALUES, LISTS_NONE = ("sqlite",), ("tsql", "fabric")
 # Those that do not group by the place of what is selected.
 GROUPS_BY_VALUES = ("tsql", "fabric", "oracle")
+# Those known to have an exclusive or of the bits of whole numbers.
+HAVE_XOR = ("bigquery", "duckdb", "mysql", "postgres", "snowflake", "tsql")
 # Oracle takes no longer list.
 LONGEST_LIST = {"oracle": 1000}
 
@@ -75,9 +77,9 @@ def _where(select: exp.Select, where: exp.Expr) -> exp.Select:
 
 
 def spelled(predicate: exp.Expr, dialect: str) -> exp.Expr:
-    """A predicate as a dialect takes its lists of ids."""
-    if not isinstance(predicate, exp.In):
-        return predicate
+    """A predicate as a dialect takes its lists of ids, and its arithmetic of bits."""
+    if not isinstance(predicate, exp.In) or not predicate.expressions:
+        return predicate if dialect in HAVE_XOR else predicate.transform(_without_xor)
     members, left = predicate.expressions, predicate.this
     if isinstance(left, exp.Tuple) and dialect in LISTS_VALUES:
         values = exp.Values(expressions=members)
@@ -89,6 +91,17 @@ def spelled(predicate: exp.Expr, dialect: str) -> exp.Expr:
         return predicate
     parts = [members[at : at + longest] for at in range(0, len(members), longest)]
     return _any([exp.In(this=left.copy(), expressions=part) for part in parts])
+
+
+def _without_xor(node: exp.Expr) -> exp.Expr:
+    """a ^ b as (a | b) - (a & b)."""
+    if not isinstance(node, exp.BitwiseXor):
+        return node
+    # What a node was replaced by is not looked into again.
+    left, right = (part.transform(_without_xor) for part in (node.this, node.expression))
+    either = exp.paren(exp.BitwiseOr(this=left, expression=right), copy=False)
+    both = exp.paren(exp.BitwiseAnd(this=left.copy(), expression=right.copy()), copy=False)
+    return exp.paren(exp.Sub(this=either, expression=both), copy=False)
 
 
 def _equal(columns: Sequence[exp.Expr], values: Sequence[exp.Expr]) -> exp.Expr:

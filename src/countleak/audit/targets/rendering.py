@@ -6,6 +6,7 @@ first real one is rendered both ways; where they differ, trees are built for all
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ class Statements:
             self._shapes[value] = shape if shape is not None and shape(row) == slowly else None
             return slowly
         shape = self._shapes[value]
-        if shape is None or not self._queries.matrix[row].any():
+        if shape is None or (self._ids and not self._queries.members(row).size):
             return self._questions.statement(self._queries, position)
         return shape(row)
 
@@ -67,7 +68,7 @@ class Statements:
         self._ids = self._ids or [self._written(person) for person in ids]
 
         def write(row: int) -> str:
-            members = np.flatnonzero(self._queries.matrix[row] == 1).tolist()
+            members = self._queries.members(row).tolist()
             return before + ", ".join([self._ids[at] for at in members]) + after
 
         return write
@@ -81,8 +82,7 @@ class Statements:
             for at, name in enumerate(needs)
         }
         marks = {name: mark.astype(parameters[name].dtype) for name, mark in marks.items()}
-        family, matrix = self._queries.family, self._queries.matrix[:1]
-        fake = Queries(self._queries.ids, matrix, family, marks)
+        fake = replace(self._queries.take(np.array([0])), parameters=marks)
         text = self._questions.statement(fake, value)
         words = {name: self._literal(mark[0].item()) for name, mark in marks.items()}
         if not all(word in text for word in words.values()):

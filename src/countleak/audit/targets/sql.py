@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
+from countleak.attack.queries.hashed import TABLE
 from countleak.attack.queries.ids import Id, are_integers, id_list
 from countleak.attack.queries.tables import Statement, Tables, statements_of
 from countleak.attack.secrets import Number, Secret
@@ -216,7 +217,7 @@ class SqlQuestions:
         return Parts(
             self.statement(queries, position),
             self._in_sql(self._where(queries, position)),
-            id_list(queries.ids[queries.matrix[row] == 1]),
+            id_list(queries.ids[queries.members(row)]),
             None if held is None else self._in_sql(held.expression()),
         )
 
@@ -244,12 +245,22 @@ class SqlQuestions:
         from countleak.audit.targets.dialects import spelled
 
         value, row = divmod(position, len(queries))
-        conditions = [spelled(queries.predicate(row, self.key), self.dialect)]
+        predicate = spelled(queries.predicate(row, self.key), self.dialect)
+        conditions = [
+            predicate.transform(self._with_table) if predicate.find(exp.Table) else predicate
+        ]
         if (condition := self._condition(value)) is not None:
             conditions.append(condition)
         if not queries.family.explicit and len(self.key) == 1 and are_integers(queries.ids):
             conditions.append(self._range(queries))
         return exp.and_(*conditions, copy=False)
+
+    def _with_table(self, node: "exp.Expr") -> "exp.Expr":
+        """The table's own name where a condition speaks of the table itself."""
+        from sqlglot import exp
+
+        itself = isinstance(node, exp.Table) and node.name == TABLE
+        return self.parsed_table.copy() if itself else node
 
     def _in_sql(self, expression: "exp.Expr") -> str:
         return expression.sql(dialect=self.dialect, identify=True)

@@ -83,14 +83,34 @@ bench = make_group(
             ACCURACY,
             "Find how few exact counts are enough to solve for everyone, and to prove it.",
         ),
+        "scale": (
+            "countleak.cli.lab.scale",
+            "Measure time, memory and accuracy from a thousand people upwards, beside its peers.",
+        ),
         "tables": (
             "countleak.cli.lab.tables",
             "Measure what published tables give away together, beside the tools that check them.",
         ),
+        "log": (
+            "countleak.cli.lab.log",
+            "Time the leak meter on a long log, and count the trackers it catches and its false "
+            "alarms.",
+        ),
     },
     listed={
-        "Speed": ("solvers", "batch", "first-call", "sweep", "diffix", "serve", "ask", "timing"),
+        "Speed": (
+            "solvers",
+            "batch",
+            "first-call",
+            "sweep",
+            "diffix",
+            "serve",
+            "ask",
+            "timing",
+            "scale",
+        ),
         "Accuracy": ("decoders", "honesty", "questions", "budget", "categories", "exact"),
         "Published tables": ("tables",),
+        "Query logs": ("log",),
     },
 )

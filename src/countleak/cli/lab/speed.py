@@ -198,7 +198,7 @@ def serve(
 
 def ask(
     family: Annotated[
-        Literal["digits", "hashed", "subsets"], typer.Option(help="Family of the questions.")
+        Literal["digits", "modular", "subsets"], typer.Option(help="Family of the questions.")
     ] = "digits",
     queries: Annotated[int, typer.Option(help="Questions to ask in a turn.", min=1)] = 3500,
     turns: Annotated[int, typer.Option(help="Turns that are counted.", min=1)] = 5,

@@ -2,9 +2,10 @@
 
 An area has sex x age x group of origin: that is never published, but sex x age, sex x origin and
 age x origin are, with all margins. In each of them a cell of one or two people is not shown, and
-in a line where it would be the only one hidden, nor is the next larger cell of the line. Areas of
-several shapes have from 88 to 480 of the finest groups; people are drawn into them from shares that
-are Dirichlet in each area, so that an area's tables say nothing of another's.
+in a line where it would be the only one hidden, nor is the next larger cell of the line. Half of
+the areas also publish all three together, in bands of ages three times as wide. Areas of several
+shapes have from 88 to 480 of the finest groups; people are drawn into them from shares that are
+Dirichlet in each area, so that an area's tables say nothing of another's.
 """
 
 from collections.abc import Iterator
@@ -21,10 +22,12 @@ from countleak.attack.ledger import Ledger
 SMALL = 2
 # Sexes, bands of ages, groups of origin.
 SHAPES = ((2, 11, 4), (2, 18, 5), (2, 18, 8), (2, 20, 12))
+# Areas of these also publish sex x age x origin, in bands of so many of the bands of ages.
+COARSE_TOO, BANDS = SHAPES[2:], 3
 # People per finest group, on average.
 DENSITY = 2.0
 # Of the finest groups, what single published numbers leave open.
-OPEN_SHARE = 0.84
+OPEN_SHARE = 0.785
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,16 +72,30 @@ def _of_shape(rng: np.random.Generator, shape: tuple[int, ...], count: int) -> A
         low.append(np.where(secret, 0.0, table).reshape(count, -1))
         high.append(np.where(secret, np.inf, table).reshape(count, -1))
         rows.append(_sums(shape, kept))
-    A = np.vstack(rows)
+    if shape in COARSE_TOO:
+        table, sums = _coarse(cube)
+        secret = (table > 0) & (table <= SMALL)
+        hidden += int(secret.sum())
+        low.append(np.where(secret, 0.0, table).reshape(count, -1))
+        high.append(np.where(secret, np.inf, table).reshape(count, -1))
+        rows.append(sums)
     return Areas(
         Ledger(
-            csr_array(kron(eye_array(count), csr_array(A), format="csr")),
+            csr_array(kron(eye_array(count), csr_array(np.vstack(rows)), format="csr")),
             np.concatenate(low, axis=1).ravel(),
             np.concatenate(high, axis=1).ravel(),
         ),
         truth.ravel(),
         hidden,
     )
+
+
+def _coarse(cube: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The tables (areas, sexes, bands, origins) by coarse bands, and what each number adds up."""
+    starts = np.arange(0, cube.shape[2], BANDS)
+    single = np.eye(int(np.prod(cube.shape[1:]))).reshape(-1, *cube.shape[1:])
+    sums = np.add.reduceat(single, starts, axis=2).reshape(single.shape[0], -1).T
+    return np.add.reduceat(cube, starts, axis=2), sums
 
 
 def _margins(dimensions: int) -> Iterator[tuple[int, ...]]:
@@ -89,14 +106,10 @@ def _margins(dimensions: int) -> Iterator[tuple[int, ...]]:
 def _sums(shape: tuple[int, ...], kept: tuple[int, ...]) -> NDArray[np.float64]:
     """A row per cell of the table by the axes ``kept``, of 1 at the groups that it adds up."""
     at = np.indices(shape).reshape(len(shape), -1)
-    sizes = [shape[axis] for axis in kept]
-    of = (
-        np.ravel_multi_index([at[axis] for axis in kept], sizes)
-        if kept
-        else np.zeros(at.shape[1], int)
-    )
-    numbers = np.arange(int(np.prod(sizes)) if kept else 1)
-    return np.asarray(numbers[:, None] == of, np.float64)
+    of, size = np.zeros(at.shape[1], np.int64), 1
+    for axis in kept:
+        of, size = of * shape[axis] + at[axis], size * shape[axis]
+    return np.asarray(np.arange(size)[:, None] == of, np.float64)
 
 
 def _suppressed(tables: NDArray[np.int64]) -> NDArray[np.bool_]:

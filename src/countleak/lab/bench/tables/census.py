@@ -121,8 +121,7 @@ def _rows(who: NDArray[np.bool_], by: tuple[NDArray[np.int64], ...]) -> NDArray[
     """The numbers of a table of those meant by some columns."""
     keys = np.stack([np.zeros(who.size, np.int64), *by], axis=1)
     of = np.unique(keys[who], axis=0)
-    counted = who & (keys[None] == of[:, None]).all(axis=2)
-    return np.asarray(counted, np.float64)
+    return np.asarray(who & (keys[None] == of[:, None]).all(axis=2), np.float64)
 
 
 def published(truth: NDArray[np.int64]) -> tuple[Ledger, NDArray[np.int64]]:
@@ -171,7 +170,7 @@ def _measured(seed: int, numbers: range | list[int], time_limit: float) -> Itera
             most=apart.at_most,
             right=int(np.minimum(x, mine).sum()),
             guessed=int(truth.reshape(SHAPE).sum(axis=(0, 1)).max()),
-            fits=ledger.holds(mine.astype(np.float64)) and mine.sum() == truth.sum(),
+            fits=ledger.holds(mine.astype(np.float64)) and int(mine.sum()) == int(truth.sum()),
             reconstruct_seconds=done - begin,
             variability_seconds=end - done,
         )

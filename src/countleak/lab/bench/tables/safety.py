@@ -146,7 +146,7 @@ def _world(setting: Setting, world: int) -> _World:
     low = np.array([max(0.0, float(ceil(value - reach))) for value in shown])
     high = np.array([float(floor(value + reach)) for value in shown])
     cells = csr_array(eye_array(truth.size))
-    ends = ends_of(Ledger(A, low, high), cells)
+    ends = ends_of(Ledger(A, low, high), cells, time_limit=np.inf)
     pinned, small = ends.low == ends.high, (truth > 0) & (truth <= SMALL)
     return _World(
         truth.size,

@@ -1,0 +1,1 @@
+"""A log of counts with planted trackers, over a generated population, for `countleak log`."""
