@@ -236,3 +236,36 @@ def test_a_workbook_and_a_parquet_file_are_tables_too(run, files):
         connection.from_csv_auto(str(files / "b.csv")).write_parquet(str(path))
     found = run("tables", "a.xlsx", "b.parquet", "--json").json["findings"]
     assert sorted(each["low"] for each in found) == [1, 7]
+
+
+def test_a_cure_is_written_read_again_and_never_over_a_file(run, files):
+    said = run("tables", "a.csv", "b.csv", "--cure", "suppress", "--write", "new")
+    assert said.code == 0
+    assert "Audited again: 0 findings, 0 without a proof, every interval exact." in said.out
+    again = run("tables", "new/releases.toml", "--json").json
+    assert again["findings"] == []
+    assert again["unproven"] == 0
+    said = run("tables", "a.csv", "b.csv", "--cure", "round", "--write", "new")
+    assert said.code == 2
+    assert "is there already" in said.err
+    assert (files / "a.csv").read_text() == FIRST
+
+
+def test_a_cure_without_the_time_for_it_fails(run, files):
+    said = run("tables", "a.csv", "b.csv", "--cure", "coarsen", "--time-limit", 0, "--json")
+    assert said.code == 1
+    assert said.json["failed"]
+    assert said.json["cure"]["failure"].startswith("time ran out")
+
+
+def test_groups_people_records_and_probabilities_are_in_the_json(run, files):
+    found = run(
+        "tables", "a.csv", "b.csv", "--secret", "sex", "--person", "region=Leeds,sex=F,age=32",
+        "--records", "people.csv", "--likely", "--json",
+    ).json  # fmt: skip
+    assert found["disclosures"]["found"] == []
+    assert found["person"]["in_tables"] == "certainly"
+    assert found["records"]["people"] == 34
+    assert found["records"]["determined"]
+    assert len((files / "people.csv").read_text().splitlines()) == 35
+    assert found["likely"]["groups"] == []

@@ -10,6 +10,7 @@ from countleak.audit.releases.description import Described, read_releases, stran
 from countleak.audit.releases.guessing import proposed
 from countleak.cli import console, options
 from countleak.cli.audit import FAILED
+from countleak.cli.tables_beyond import Beyond
 from countleak.errors import InputError, NoResult
 
 
@@ -35,6 +36,7 @@ def tables(
     time_limit: Annotated[
         float, typer.Option(help="Seconds after which integer programs are left out.", min=0)
     ] = 60.0,
+    beyond: Beyond = Beyond(),
     json: options.Json = False,
 ) -> None:
     """Solve published tables together: which small groups and hidden counts they pin, and why."""
@@ -56,17 +58,22 @@ def tables(
             progress=progress,
         )
     failed = fail_above is not None and len(result.findings) + result.unproven > fail_above
+    parts = [] if result.contradicts else beyond.parts(result, time_limit)
     if json:
-        console.print_json({**result.record(), "apart": strangers(described), "failed": failed})
+        record = {**result.record(), "apart": strangers(described)}
+        for part in parts:
+            record.update(part.record)
+        console.print_json({**record, "failed": failed or any(part.failed for part in parts)})
     if result.contradiction is not None:
         raise NoResult(str(result.contradiction))
     if not json:
-        console.say(str(result))
+        for text in (str(result), *(part.words for part in parts)):
+            console.say(text)
         if fail_above is not None:
             found = len(result.findings) + result.unproven
             verdict = "FAILED" if failed else "passed"
             console.say(f"{verdict}: {found} findings; {fail_above} are allowed")
-    if failed:
+    if failed or any(part.failed for part in parts):
         raise typer.Exit(FAILED)
 
 

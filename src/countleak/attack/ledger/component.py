@@ -20,7 +20,7 @@ from scipy.sparse import csc_array, csr_array
 from countleak.attack.ledger import Ledger, Limits
 from countleak.attack.ledger.propagation import sums_of
 from countleak.attack.solvers.highs import build_model
-from countleak.errors import SolverError
+from countleak.errors import NoResult, SolverError
 
 # Vertices are whole numbers, and bounds of them fractions, up to this.
 EDGE = 1e-6
@@ -40,8 +40,11 @@ DECIDED = (
 )
 
 
-class Contradiction(Exception):
+class Contradiction(NoResult):
     """No counts at all solve (L)."""
+
+    def __init__(self, text: str = "no whole counts fit what was published"):
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Component:
 
     def __init__(self, ledger: Ledger, limits: Limits, clock: Clock):
         """Raise Contradiction where no whole counts fit at all."""
-        self.ledger, self._limits, self._clock = ledger, limits, clock
+        self.ledger, self.limits, self.clock = ledger, limits, clock
         self._seen: deque[NDArray[np.float64]] = deque(maxlen=WITNESSES)
         self._model = self._built(0, SIMPLEX)
         self._costly = np.zeros(0, np.int32)
@@ -117,6 +120,13 @@ class Component:
         """Whole counts that fit and cost as little as any; None where the vertex is not whole."""
         return self._kept(self._vertex(cost)[1])
 
+    def cheap(self, cost: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Whole counts that fit and cost as little as time allows; None where it found none."""
+        found = self.least(cost)
+        if found is not None:
+            return found
+        return self._whole(cost, -inf)[1] if self.clock.left > 0 else None
+
     def most_seen(self, cells: NDArray[np.int64]) -> float:
         """The most that the ``cells`` add up to in any counts that were seen to fit."""
         return max((float(seen[cells].sum()) for seen in self._seen), default=0.0)
@@ -126,7 +136,7 @@ class Component:
 
         Of a group that was seen with more than ``most`` (k,) people no more is found out.
         """
-        search = _Search(groups, self._limits, most)
+        search = _Search(groups, self.limits, most)
         if self._seen:
             search.note(np.array(self._seen).T)
         for sign in (-1, 1):
@@ -161,7 +171,7 @@ class Component:
             search.note(seen[:, None])
         if search.is_open(end) and (seen := self._on_face(cost, search.bound[end])) is not None:
             search.note(seen[:, None])
-        if not search.is_open(end) or self._clock.left <= 0:
+        if not search.is_open(end) or self.clock.left <= 0:
             return
         search.means[end] = INTEGER
         least, seen = self._whole(cost, search.bound[end])
@@ -174,7 +184,7 @@ class Component:
         model, at = self._model, np.flatnonzero(cost)
         if at.size > 1:
             return None
-        cells, low, high = at.astype(np.int32), self._limits.low[at], self._limits.high[at]
+        cells, low, high = at.astype(np.int32), self.limits.low[at], self.limits.high[at]
         if at.size:
             upwards = cost[at[0]] > 0
             face = (low, np.array([most])) if upwards else (np.array([-most]), high)
@@ -221,7 +231,7 @@ class Component:
             self._branching = self._built(self.ledger.cells, {"threads": 1})
         model, every = self._branching, np.arange(self.ledger.cells, dtype=np.int32)
         model.changeColsCost(every.size, every, cost)
-        model.setOptionValue("time_limit", max(self._clock.left, 0.1))
+        model.setOptionValue("time_limit", max(self.clock.left, 0.1))
         model.setOptionValue("objective_target", target + EDGE)
         model.clearSolver()
         model.run()
@@ -240,7 +250,7 @@ class Component:
         return build_model(
             csc_array(self.ledger.A),
             cost=np.zeros(self.ledger.cells),
-            columns=(self._limits.low, self._limits.high),
+            columns=(self.limits.low, self.limits.high),
             rows=(self.ledger.low, self.ledger.high),
             options=options,
             whole=whole,
@@ -251,13 +261,14 @@ class Component:
         if not np.isfinite(x).all():
             return None
         nearest = np.rint(x)
-        if np.abs(x - nearest).max(initial=0.0) >= EDGE or not self._holds(nearest):
+        if np.abs(x - nearest).max(initial=0.0) >= EDGE or not self.holds(nearest):
             return None
         self._seen.append(nearest)
         return nearest
 
-    def _holds(self, x: NDArray[np.float64]) -> bool:
-        inside = (self._limits.low <= x) & (x <= self._limits.high)
+    def holds(self, x: NDArray[np.float64]) -> bool:
+        """Whether counts solve it."""
+        inside = (self.limits.low <= x) & (x <= self.limits.high)
         return bool(inside.all()) and self.ledger.holds(x)
 
 

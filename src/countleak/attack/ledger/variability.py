@@ -2,14 +2,17 @@
 
     max  sum over the cells j of max(x_j - y_j, 0),   x and y both solve (L)               (V)
 
-These are the people that the one data set has and the other has not. Components of (L) add up. Each
-is a maximum of a convex function, so that vertices attain it: from the two that are furthest apart
-among those seen, one side and then the other moves on, as long as that parts them further. That no
-two are further apart is shown by the linear program over p_j, with w_j = high_j - low_j,
+These are the people that the one data set has and the other has not: half of their L1 distance
+where both have equally many. Components of (L) add up. Each is a maximum of a convex function, so
+that vertices attain it: from the two that are furthest apart among those seen, one side and then
+the other moves on, as long as that parts them further. That no two are further apart is shown by
+the linear program over p_j, with w_j = high_j - low_j,
 
     p_j <= w_j z_j,   p_j <= x_j - y_j + w_j (1 - z_j),   p_j <= x_j - low_j,   p_j <= high_j - y_j,
 
-and where its bound is not met by branch and cut over whole x and y, and z of 0 and 1.
+by a bound that is recomputed from its multipliers in exact fractions, whatever the solver says
+(Neumaier and Shcherbina, 2004). Where no pair meets that, branch and cut over whole x and y, and z
+of 0 and 1, looks for pairs further apart and for a sharper bound.
 """
 
 from dataclasses import dataclass
@@ -19,39 +22,43 @@ from time import monotonic
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import bmat, csc_array, csr_array, diags_array, eye_array
+from scipy.sparse import bmat, csc_array, diags_array, eye_array
 
-from countleak.attack.ledger import Ledger, Limits
+from countleak.attack.ledger import Ledger
 from countleak.attack.ledger.bounds import taken_apart
 from countleak.attack.ledger.component import EDGE, Clock, Component
 from countleak.attack.solvers.highs import build_model
-from countleak.errors import NoResult, SolverError
+from countleak.errors import NoResult
 
 Counts = NDArray[np.float64]
 # Directions to start from, beside the pair furthest apart of those seen.
 STARTS = 4
+# Multipliers are whole multiples of 1 over this, and sums of them are less than 64 bits hold.
+FINENESS, LARGEST = 2**20, 2**62
 
 
 @dataclass(frozen=True, eq=False)
 class Variability:
-    """Two data sets (n,) that fit, as far apart as was found, and how far any two ``most`` can be.
+    """Two data sets ``first`` and ``second`` (n,) that fit, ``at_least`` people apart.
 
-    ``most`` is proven; it is infinite where nothing bounds it.
+    No two are more than ``at_most`` apart, proven in fractions; ``searched`` is the sharper bound
+    of branch and cut, which is only as sure as floating point. Both may be infinite.
     """
 
-    first: Counts
-    second: Counts
-    most: float
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    at_most: float
+    searched: float
 
     @property
-    def shown(self) -> int:
-        """The people that the first data set has and the second has not."""
+    def at_least(self) -> int:
+        """People of the first that have no counterpart in the second."""
         return int(np.maximum(self.first - self.second, 0).sum())
 
     @property
-    def exact(self) -> bool:
-        """Whether no two data sets are further apart than those shown."""
-        return self.shown == self.most
+    def determined(self) -> bool:
+        """Whether there is one data set only."""
+        return self.at_most == 0
 
 
 def reconstructed(ledger: Ledger, time_limit: float = 60.0) -> Counts:
@@ -70,39 +77,41 @@ def variability(ledger: Ledger, time_limit: float = 60.0) -> Variability:
     first, second = limits.low.copy(), limits.low.copy()
     # Cells that are in no component are free within their limits.
     alone = ~limits.fixed
-    most = 0.0
+    at_most = searched = 0.0
     for part, cells in parts:
         alone[cells] = False
-        first[cells], second[cells], bound = _of_part(part, clock)
-        most += bound
-    width = (limits.high - limits.low)[alone]
-    finite = np.isfinite(limits.high)
-    first[alone & finite] = limits.high[alone & finite]
-    return Variability(first, second, most + float(width.sum()))
+        first[cells], second[cells], certified, bound = _furthest(part, clock)
+        at_most, searched = at_most + certified, searched + bound
+    first[alone] = np.where(np.isfinite(limits.high), limits.high, limits.low)[alone]
+    width = float((limits.high - limits.low)[alone].sum())
+    if not (ledger.holds(first) and ledger.holds(second)):
+        raise NoResult("the solver's counts do not fit what was published; report this")
+    whole = first.astype(np.int64), second.astype(np.int64)
+    return Variability(*whole, at_most + width, searched + width)
 
 
-def _some(part: Component) -> NDArray[np.float64]:
+def _some(part: Component) -> Counts:
+    """The data sets (w, n) that were seen to fit, one or more."""
     if not part.seen.size:
         raise NoResult("no data set was found in the time given; allow more")
     return part.seen
 
 
-def _of_part(part: Component, clock: Clock) -> tuple[Counts, Counts, float]:
-    """Two solutions of a component that are far apart, and how far any two can be."""
-    every = csr_array(eye_array(part.ledger.cells))
-    ends = part.ends(every)
-    limits = Limits(ends.low, ends.high)
+def _furthest(part: Component, clock: Clock) -> tuple[Counts, Counts, float, float]:
+    """Two solutions of a component, how far apart any are by certificate, and by the search."""
     x, y = _parted(part)
-    if np.isinf(limits.high).any():
-        return x, y, inf
-    program = _Program(part.ledger, limits)
-    most = program.relaxed()
-    if _apart(x, y) < most and clock.left > 0:
-        bound, pair = program.whole(clock)
-        most = min(most, bound)
+    if np.isinf(part.limits.high).any():
+        # No row that has an upper end has the cell: nothing bounds it.
+        return x, y, inf, inf
+    relaxed = _program(part, 0, {"threads": 1})
+    relaxed.run()
+    certified = bound = _certified(relaxed)
+    if _apart(x, y) < certified and clock.left > 0:
+        searched, pair = _searched(part, clock)
+        bound = min(certified, searched)
         if pair is not None and _apart(*pair) > _apart(x, y):
             x, y = pair
-    return x, y, float(max(most, _apart(x, y)))
+    return x, y, certified, bound
 
 
 def _apart(x: Counts, y: Counts) -> float:
@@ -137,63 +146,78 @@ def _climbed(part: Component, x: Counts, y: Counts) -> tuple[Counts, Counts]:
         x, y = pair
 
 
-class _Program:
+def _searched(part: Component, clock: Clock) -> tuple[float, tuple[Counts, Counts] | None]:
+    """How far apart two solutions are at most by branch and cut, and the furthest it found."""
+    n = part.ledger.cells
+    model = _program(part, 3 * n, {"threads": 1, "time_limit": max(clock.left, 0.1)})
+    model.run()
+    info = model.getInfo()
+    bound = -info.mip_dual_bound
+    most = float(floor(bound + EDGE)) if np.isfinite(bound) else inf
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return most, None
+    values = np.rint(np.array(model.getSolution().col_value)[: 2 * n])
+    x, y = values[:n], values[n:]
+    return most, (x, y) if part.holds(x) and part.holds(y) else None
+
+
+def _program(part: Component, whole: int, options: dict[str, object]) -> highspy.Highs:
     """(V) of a component over x, y, z and p, whose cells have finite limits."""
+    rows, low, high = part.ledger, part.limits.low, part.limits.high
+    A, n, width = rows.A, rows.cells, high - low
+    one, w = eye_array(n), diags_array(width)
+    matrix = bmat(
+        [
+            [A, None, None, None],
+            [None, A, None, None],
+            [None, None, -w, one],
+            [-one, one, w, one],
+            [-one, None, None, one],
+            [None, one, None, one],
+        ],
+        format="csc",
+    )
+    zero, ones = np.zeros(n), np.ones(n)
+    return build_model(
+        csc_array(matrix),
+        cost=np.concatenate([zero, zero, zero, -ones]),
+        columns=(
+            np.concatenate([low, low, zero, zero]),
+            np.concatenate([high, high, ones, width]),
+        ),
+        rows=(
+            np.concatenate([rows.low, rows.low, np.full(4 * n, -inf)]),
+            np.concatenate([rows.high, rows.high, zero, width, -low, high]),
+        ),
+        options=options,
+        whole=whole,
+    )
 
-    def __init__(self, ledger: Ledger, limits: Limits):
-        self._ledger, self._limits = ledger, limits
 
-    def relaxed(self) -> float:
-        """How far apart two solutions are at most, by the linear program."""
-        model = self._model(0, {"threads": 1})
-        model.run()
-        if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(f"HiGHS stopped without an optimum ({model.getModelStatus().name})")
-        return float(floor(-model.getInfo().objective_function_value + EDGE))
+def _certified(model: highspy.Highs) -> float:
+    """What minus the cost of a program of whole numbers cannot exceed, by the multipliers it has.
 
-    def whole(self, clock: Clock) -> tuple[float, tuple[Counts, Counts] | None]:
-        """The same by branch and cut, and the pair that it found furthest apart."""
-        n = self._ledger.cells
-        model = self._model(3 * n, {"threads": 1, "time_limit": max(clock.left, 0.1)})
-        model.run()
-        info = model.getInfo()
-        bound = -info.mip_dual_bound
-        most = float(floor(bound + EDGE)) if np.isfinite(bound) else inf
-        if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-            return most, None
-        values = np.rint(np.array(model.getSolution().col_value)[: 2 * n])
-        x, y = values[:n], values[n:]
-        return most, (x, y) if self._ledger.holds(x) and self._ledger.holds(y) else None
+    For any u,  -c'v = u'Rv + (-c - R'u)'v, and both parts are bounded by the ends of Rv and v. All
+    is reckoned in multiples of 1 / FINENESS, without rounding.
+    """
+    lp = model.getLp()
+    matrix = lp.a_matrix_
+    entries = np.rint(matrix.value_).astype(np.int64), np.array(matrix.index_)
+    R = csc_array((*entries, np.array(matrix.start_)), (lp.num_row_, lp.num_col_))
+    low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
+    # Any multipliers do; these are small enough for sums of 64 bits.
+    most = LARGEST // (1 + int(abs(R).sum(axis=0, dtype=np.float64).max(initial=1)))
+    duals = np.nan_to_num(np.array(model.getSolution().row_dual)) * -FINENESS
+    u = np.clip(np.rint(duals), -most, most).astype(np.int64)
+    u[np.isinf(np.where(u > 0, high, low))] = 0
+    left = np.rint(lp.col_cost_).astype(np.int64) * -FINENESS - R.T @ u
+    ends = np.where(left > 0, lp.col_upper_, lp.col_lower_)
+    total = _product(u, np.where(u > 0, high, low)) + _product(left, ends)
+    return float(total // FINENESS)
 
-    def _model(self, whole: int, options: dict[str, object]) -> highspy.Highs:
-        A, low, high = csr_array(self._ledger.A), self._limits.low, self._limits.high
-        n, width = self._ledger.cells, high - low
-        one, w = eye_array(n), diags_array(width)
-        matrix = bmat(
-            [
-                [A, None, None, None],
-                [None, A, None, None],
-                [None, None, -w, one],
-                [-one, one, w, one],
-                [-one, None, None, one],
-                [None, one, None, one],
-            ],
-            format="csc",
-        )
-        ends = (self._ledger.low, self._ledger.high)
-        below = np.concatenate([np.zeros(n), width, -low, high])
-        nothing, ones = np.zeros(n), np.ones(n)
-        return build_model(
-            csc_array(matrix),
-            cost=np.concatenate([np.zeros(3 * n), -ones]),
-            columns=(
-                np.concatenate([low, low, nothing, nothing]),
-                np.concatenate([high, high, ones, width]),
-            ),
-            rows=(
-                np.concatenate([ends[0], ends[0], np.full(4 * n, -inf)]),
-                np.concatenate([ends[1], ends[1], below]),
-            ),
-            options=options,
-            whole=whole,
-        )
+
+def _product(weights: NDArray[np.int64], ends: Counts) -> int:
+    """Their inner product, exactly; where the weight is 0 the end may be infinite."""
+    some = np.flatnonzero(weights)
+    pairs = zip(weights[some].tolist(), ends[some].tolist(), strict=True)
+    return sum(weight * int(end) for weight, end in pairs)

@@ -5,7 +5,7 @@ one system; whoever holds the tables can bound every count in it, and so can the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -30,6 +30,7 @@ from countleak.audit.releases.model import Model, Stated, Trees, model_of
 from countleak.progress import Progress, silent
 
 SMALL = 2
+SHOWN = 20
 # Processes take a second to start.
 WORTH_PROCESSES, ALL_CORES = 20_000, -1
 
@@ -51,11 +52,28 @@ class TablesAudit:
     inferred: tuple[str, ...]
     settled_by: dict[str, int]
     contradiction: Disagreement | None = None
+    stated: tuple[Stated, ...] = ()
+    trees: Trees = field(default_factory=dict)
+    small: int = SMALL
 
     @property
     def contradicts(self) -> bool:
         """Whether what was published cannot all be true."""
         return self.contradiction is not None
+
+    @property
+    def exact(self) -> bool:
+        """Whether every interval is as narrow as can be: time did not run out."""
+        return all(interval.exact for interval in self.intervals)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is pinned, for sure."""
+        return self.exact and not (self.findings or self.unproven or self.contradicts)
+
+    def witness(self) -> Witness:
+        """What puts proofs into words, by what was inferred of each table."""
+        return Witness(self.model, {each.release.name: each.inferred for each in self.stated})
 
     def __str__(self) -> str:
         numbers, cells = len(self.model.numbers), self.model.ledger.cells
@@ -72,7 +90,7 @@ class TablesAudit:
             lines.append(f"  ... and {len(self.findings) - SHOWN} more")
         if self.unproven:
             lines.append(f"{self.unproven} more follow from whole numbers, without a short proof.")
-        if not all(interval.exact for interval in self.intervals):
+        if not self.exact:
             lines.append("Time ran out: some intervals may be narrower, and more may be pinned.")
         lines += [f"Implied, if {each}." for each in self.inferred]
         return "\n".join(lines)
@@ -86,12 +104,9 @@ class TablesAudit:
             "unproven": self.unproven,
             "inferred": list(self.inferred),
             "contradiction": self.contradiction and self.contradiction.record(),
-            "exact": all(interval.exact for interval in self.intervals),
+            "exact": self.exact,
             "settled_by": self.settled_by,
         }
-
-
-SHOWN = 20
 
 
 def audit_tables(
@@ -103,16 +118,20 @@ def audit_tables(
     progress: Progress = silent,
 ) -> TablesAudit:
     """What the releases pin together: hidden counts, and groups of up to ``small`` people."""
+    stated, trees = tuple(stated), trees or {}
     model = model_of(stated, trees)
     inferred = _inferred(stated)
+
+    def contradicted(why: Disagreement) -> TablesAudit:
+        return TablesAudit(model, (), (), (), 0, inferred, {}, why, stated, trees, small)
+
     differing = shown_differently(model, stated)
     if differing is not None:
-        return TablesAudit(model, (), (), (), 0, inferred, {}, differing)
+        return contradicted(differing)
     try:
         groups, intervals, settled_by = _intervals(model, small, time_limit, progress)
     except Contradiction:
-        contradiction = disagreement_of(model, time_limit)
-        return TablesAudit(model, (), (), (), 0, inferred, {}, contradiction)
+        return contradicted(disagreement_of(model, time_limit))
     witness = Witness(model, {each.release.name: each.inferred for each in stated})
     findings: list[Finding] = []
     unproven, told = 0, _Told()
@@ -132,6 +151,9 @@ def audit_tables(
         unproven,
         inferred,
         settled_by,
+        stated=stated,
+        trees=trees,
+        small=small,
     )
 
 

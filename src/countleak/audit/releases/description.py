@@ -12,13 +12,12 @@ from countleak.audit.releases.formats.rows import Tree
 from countleak.audit.releases.guessing import Guess, guess_of
 from countleak.audit.releases.mechanisms import KEYS as MECHANISMS
 from countleak.audit.releases.mechanisms import marks_of, reach_by_chance, rules_of
-from countleak.audit.releases.model import Stated
+from countleak.audit.releases.model import Stated, Trees
 from countleak.audit.releases.reading import Reading, Release, marks_in, read_release
 from countleak.errors import InputError
 from countleak.files import Name, read_text
 
 KEYS = ("file", "name", "count", "marks", *MECHANISMS)
-Trees = Mapping[str, tuple[Tree, ...]]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What tables tell of how they were made: rounding, totals and marks; and as a `releases.toml`."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,7 +14,7 @@ from countleak.attack.rules import Rules
 from countleak.audit.releases.axes import TOTAL, band_of
 from countleak.audit.releases.findings import EXACT
 from countleak.audit.releases.formats.rows import Tree
-from countleak.audit.releases.model import Stated
+from countleak.audit.releases.model import Stated, Trees
 from countleak.audit.releases.reading import Published, Release, marks_in
 from countleak.files import Name
 
@@ -141,25 +142,36 @@ def _first_sum(
     return None
 
 
-def proposed(
-    tables: Sequence[Stated], trees: Mapping[str, Sequence[Tree]], paths: Sequence[Name]
-) -> str:
+def proposed(tables: Sequence[Stated], trees: Trees, paths: Sequence[Name]) -> str:
     """A `releases.toml` that says what was read off the tables, to be corrected."""
     parts = ["# What was read off the tables; correct it, and name this file in their place."]
     parts += [_proposed_table(each, path) for each, path in zip(tables, paths, strict=True)]
+    parts += hierarchies(trees)
+    return "\n\n".join(parts) + "\n"
+
+
+def beginning(release: Release, path: Name) -> list[str]:
+    """How a `releases.toml` begins a table, by the file that it is in."""
+    names = {"file": str(path), "name": release.name, "count": release.count}
+    return ["[[table]]", *(f"{key} = {quoted(text)}" for key, text in names.items())]
+
+
+def hierarchies(trees: Trees) -> list[str]:
+    """Code lists as a `releases.toml` has them."""
+    found = []
     for name, lists in trees.items():
         for tree in lists:
-            lines = [
-                f"{_quoted(label)} = [{', '.join(map(_quoted, of))}]" for label, of in tree.items()
-            ]
-            parts.append("\n".join([f"[[hierarchy.{_quoted(name)}]]", *lines]))
-    return "\n\n".join(parts) + "\n"
+            of = (
+                f"{quoted(label)} = [{', '.join(map(quoted, parts))}]"
+                for label, parts in tree.items()
+            )
+            found.append("\n".join([f"[[hierarchy.{quoted(name)}]]", *of]))
+    return found
 
 
 def _proposed_table(stated: Stated, path: Name) -> str:
     release, rules = stated.release, stated.rules
-    lines = ["[[table]]", f"file = {_quoted(str(path))}", f"name = {_quoted(release.name)}"]
-    lines.append(f"count = {_quoted(release.count)}")
+    lines = beginning(release, path)
     lines.append(f"# dimensions: {', '.join(release.dimensions)}")
     if rules.base is None:
         lines.append("exact = true")
@@ -185,7 +197,7 @@ def _proposed_suppression(numbers: Sequence[Published]) -> list[str]:
         most = min(shown) - 1 if shown and min(shown) > 1 else 4
         lines.append(f'# suppressed = "1..{most}"')
     meanings = (
-        f'{_quoted(number)} = "{"primary" if number in _fewer(numbers) else "unknown"}"'
+        f'{quoted(number)} = "{"primary" if number in _fewer(numbers) else "unknown"}"'
         for number in marks
     )
     said = ", ".join(meanings)
@@ -204,6 +216,6 @@ def _listed(labels: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def quoted(text: str) -> str:
+    """A text as TOML and JSON write it."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -14,7 +14,7 @@ from countleak.attack.preimages import counts_behind, counts_hidden, counts_kept
 from countleak.attack.rules import Rules
 from countleak.audit.releases.axes import Axis, axis_of
 from countleak.audit.releases.formats import Why
-from countleak.audit.releases.reading import ANY, Published, Release
+from countleak.audit.releases.reading import Published, Release
 from countleak.errors import InputError
 
 # So many of the finest groups are reckoned with.
@@ -34,6 +34,12 @@ class Stated:
     rules: Rules
     inferred: tuple[str, ...] = ()
     within: float | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers that are shown are the counts themselves."""
+        limits = self.rules.limits()
+        return limits is not None and limits.reach == 0
 
 
 @dataclass(frozen=True)
@@ -117,8 +123,6 @@ def ends_of(number: Published, stated: Stated) -> tuple[float, float]:
 
 def _marked(among: Range, rules: Rules) -> tuple[float, float]:
     """What a mark like <5 says, and the rule with it: where zeros are shown, it is from 1."""
-    if among == ANY:
-        return 0.0, inf
     low, high = float(among.low), float(among.high)
     hidden = counts_hidden(rules)
     both = max(low, hidden[0]), min(high, hidden[1])

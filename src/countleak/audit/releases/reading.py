@@ -12,8 +12,6 @@ from countleak.errors import InputError
 from countleak.files import Name
 
 _FEWER = re.compile(r"(?:<|<=|≤|under|fewer than|less than)\s*(\d{1,9})", re.IGNORECASE)
-# Of a number that is hidden for another reason than the rule of its table.
-ANY = Range(0, 2**53)
 # A text that may have been meant for a number.
 _LIKE_A_NUMBER = re.compile(r"[-+]?[\d.,]*\d[\d.,%]*(?:[eE][-+]?\d+)?")
 

@@ -2,8 +2,16 @@
 
 import numpy as np
 
+from countleak.attack.ledger.variability import variability
 from countleak.lab.bench.tables import census
-from countleak.lab.bench.tables.census import SHAPE, bill, measure_census, population, schema
+from countleak.lab.bench.tables.census import (
+    SHAPE,
+    bill,
+    measure_census,
+    population,
+    published,
+    schema,
+)
 
 
 def test_tables_count_those_they_name():
@@ -42,3 +50,10 @@ def test_blocks_are_reconstructed_within_the_certified_distance():
     assert found.right_low <= found.right <= found.right_high
     assert found.reconstructed_per_second > found.bounded_per_second > 0
     assert found.core_hours_to_bound > found.core_hours_to_reconstruct > 0
+
+
+def test_blocks_in_which_the_simplex_loses_its_way_are_bounded_too():
+    for number in (204, 411):
+        ledger, _ = published(population(np.random.default_rng([6, 0, number])))
+        found = variability(ledger)
+        assert 0 < found.at_least <= found.searched <= found.at_most

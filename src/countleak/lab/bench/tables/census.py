@@ -166,8 +166,8 @@ def _measured(seed: int, numbers: range | list[int], time_limit: float) -> Itera
         yield Block(
             people=int(truth.sum()),
             cells=cells.size,
-            shown=apart.shown,
-            most=float(apart.most),
+            shown=apart.at_least,
+            most=apart.at_most,
             right=int(np.minimum(x, mine).sum()),
             guessed=int(truth.reshape(SHAPE).sum(axis=(0, 1)).max()),
             fits=ledger.holds(mine.astype(np.float64)) and int(mine.sum()) == int(truth.sum()),
