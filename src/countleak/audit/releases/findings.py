@@ -188,7 +188,7 @@ def parts_of(axis: Axis) -> dict[tuple[int, ...], str]:
 
     Tables with other labels cut these into groups of which nothing may be known alone.
     """
-    found = {(at,): group for at, group in enumerate(axis.groups)}
+    found: dict[tuple[int, ...], str] = {(at,): group for at, group in enumerate(axis.groups)}
     labels = {places: label for label, places in axis.members.items()}
     labels.pop(axis.everything, None)
     for places, label in labels.items():
