@@ -17,6 +17,8 @@ from countleak.audit.releases.model import Model, Number
 
 # Of more groups than this, only the finest are looked at, not what they add up to or are part of.
 MOST_GROUPS = 200_000
+# Labels are looked at where that does not take more steps, or more cells in all.
+MOST_STEPS = 10_000_000
 EXACT = "its counts are exact"
 SAME_PEOPLE = "the tables cover the same people"
 
@@ -157,23 +159,30 @@ def _crossings(axes: Sequence[Axis]) -> Iterator[Mapping[str, Parts]]:
 
     As many as there may be: the finest, what they add up to over axes, and what labels stand for.
     """
-    finest = {axis.name: {(at,): group for at, group in enumerate(axis.groups)} for axis in axes}
-    coarser = {axis.name: parts_of(axis) for axis in axes}
+    finest: dict[str, Parts] = {
+        axis.name: {(at,): group for at, group in enumerate(axis.groups)} for axis in axes
+    }
     if not _fits(finest):
         yield finest
         return
     yield from _margins(finest)
-    if _fits(coarser):
+    coarser = {axis.name: parts_of(axis) for axis in axes}
+    if _fits(coarser) and _is_light(coarser):
         yield from _margins(coarser)
         return
     for name, parts in coarser.items():
-        some = {**finest, name: parts}
-        if _fits(some):
+        some: dict[str, Parts] = {**finest, name: parts}
+        if _fits(some) and _is_light(some):
             yield from _margins(some)
 
 
 def _fits(parts: Mapping[str, Parts]) -> bool:
     return prod(len(each) + 1 for each in parts.values()) <= MOST_GROUPS
+
+
+def _is_light(parts: Mapping[str, Parts]) -> bool:
+    """Whether all these groups together have so few cells that they can be held."""
+    return prod(2 * sum(map(len, each)) for each in parts.values()) <= MOST_STEPS
 
 
 def _margins(parts: Mapping[str, Parts]) -> Iterator[Mapping[str, Parts]]:
@@ -193,13 +202,13 @@ def parts_of(axis: Axis) -> dict[tuple[int, ...], str]:
     labels.pop(axis.everything, None)
     for places, label in labels.items():
         found.setdefault(places, label)
-    whole = [
-        (axis.everything, "all but"),
-        *((at, f"{name} but not") for at, name in labels.items()),
-    ]
-    for (outer, beside), (inner, other) in product(whole, labels.items()):
-        if set(inner) < set(outer):
-            rest = tuple(sorted(set(outer) - set(inner)))
+    outer = [(axis.everything, "all but")]
+    outer += [(places, f"{label} but not") for places, label in labels.items() if len(places) > 1]
+    if len(outer) * len(labels) * len(axis.groups) > MOST_STEPS:
+        return found
+    for (whole, beside), (part, other) in product(outer, labels.items()):
+        if set(part) < set(whole):
+            rest = tuple(sorted(set(whole) - set(part)))
             found.setdefault(rest, f"{beside} {other}")
     return found
 
