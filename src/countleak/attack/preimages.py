@@ -36,7 +36,14 @@ def counts_hidden(rules: Rules, within: float | None = None) -> Ends:
         case Below(answer):
             limits = rules.limits()
             reach = limits.reach if limits is not None and within is None else within
-            return (0.0, inf) if reach is None else (0.0, ceil(answer + reach - EDGE) - 1.0)
+            if reach is None:
+                return 0.0, inf
+            if rules.base is not None:
+                # The greatest multiple that is not shown, and the counts around it.
+                return 0.0, float(
+                    floor(rules.base * (ceil(answer / rules.base) - 1) + reach + EDGE)
+                )
+            return 0.0, ceil(answer + reach - EDGE) - 1.0
     return 0.0, inf
 
 

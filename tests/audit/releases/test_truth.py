@@ -56,6 +56,15 @@ def released(name, record, counts, rng):
     return Stated(Release(name, ("region", "sex"), "n", tuple(numbers)), rules_of("r", record))
 
 
+def places_of(label, names):
+    """The places of a label: one, all, or all but one."""
+    if label == "Total":
+        return list(range(len(names)))
+    if label.startswith("all but "):
+        return [at for at, name in enumerate(names) if name != label.removeprefix("all but ")]
+    return [names.index(label)]
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.integers(0, 8), min_size=6, max_size=6),
@@ -70,11 +79,53 @@ def test_the_truth_is_left(counts, records, seed):
     for group, interval in zip(result.groups, result.intervals, strict=True):
         assert interval.low <= counts.ravel()[group.cells].sum() <= interval.high
     for finding in result.findings:
-        at = tuple(
-            names.index(finding.cell[axis])
-            if finding.cell.get(axis, "Total") != "Total"
-            else slice(None)
-            for axis, names in (("region", REGIONS), ("sex", SEXES))
+        at = np.ix_(
+            *(
+                places_of(finding.cell.get(axis, "Total"), names)
+                for axis, names in (("region", REGIONS), ("sex", SEXES))
+            )
         )
         assert finding.low <= counts[at].sum() <= finding.high
         assert finding.rests_on.startswith("the rules stated")
+
+
+def table(name, record, dimensions, *numbers):
+    published = tuple(Published(tuple(labels), value) for *labels, value in numbers)
+    return Stated(Release(name, dimensions, "n", published), rules_of("r", record))
+
+
+def test_a_finer_table_hides_no_finding_of_a_coarser_one():
+    # One person aged 0 to 30 in York, whom another table has by finer ages of everybody.
+    first = table(
+        "t0",
+        {"exact": True},
+        ("region", "age"),
+        ("Leeds", "0-30", 10),
+        ("Total", "0-30", 11),
+        ("Leeds", "31+", 9),
+        ("York", "31+", 8),
+    )
+    finer = table("t1", {"exact": True}, ("age",), ("0-15", 6), ("16-30", 5), ("31+", 17))
+    for tables in ([first], [first, finer]):
+        (finding,) = audit_tables(tables).findings
+        assert (finding.name, finding.low, finding.high) == ("York, 0-30", 1, 1)
+
+
+def test_what_two_bands_pin_between_them_is_found_where_a_third_table_cuts_it():
+    bands = [("30-64", 10), ("65+", 5)], [("35-64", 9), ("65+", 5)], [("30-31", 0), ("32-99", 15)]
+    tables = [
+        table(f"t{at}", {"noise_within": 2} if at == 2 else {"exact": True}, ("age",), *some)
+        for at, some in enumerate(bands)
+    ]
+    found = {finding.name: (finding.low, finding.high) for finding in audit_tables(tables).findings}
+    assert found == {"30-64 but not 35-64": (1, 1)}
+
+
+def test_rounded_numbers_below_a_threshold_are_those_of_small_multiples():
+    # Only 0 is a multiple of 3 below 3, and only 0 and 1 are rounded to it.
+    rounded = table(
+        "t0", {"rounded_to": 3, "not_shown_below": 3}, ("age",), ("0", None), ("1", None), ("2", 6)
+    )
+    exact = table("t1", {"exact": True}, ("age",), ("0-1", 2), ("2", 6))
+    found = {each.name: each.low for each in audit_tables([rounded, exact]).findings}
+    assert found == {"0": 1, "1": 1}

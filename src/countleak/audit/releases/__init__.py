@@ -141,7 +141,7 @@ def audit_tables(
         finding = witness.finding(group, interval)
         if finding is None:
             unproven += 1
-        else:
+        elif not (group.joined and finding.adds_up):
             findings.append(finding)
     return TablesAudit(
         model,

@@ -15,8 +15,10 @@ from countleak.attack.ledger.proofs import Proof, Prover
 from countleak.audit.releases.axes import Axis
 from countleak.audit.releases.model import Model, Number
 
-# Of more groups than this, only the finest are looked at, not what they add up to.
+# Of more groups than this, only the finest are looked at, not what they add up to or are part of.
 MOST_GROUPS = 200_000
+# Labels are looked at where that does not take more steps, or more cells in all.
+MOST_STEPS = 10_000_000
 EXACT = "its counts are exact"
 SAME_PEOPLE = "the tables cover the same people"
 
@@ -25,12 +27,14 @@ SAME_PEOPLE = "the tables cover the same people"
 class Group:
     """People to be told apart: the ``cell`` in words, and the ``cells`` that it adds up.
 
-    ``stated`` is what was published of a group that was not shown; None: nothing was.
+    ``stated`` is what was published of a group that was not shown; None: nothing was. A group is
+    ``joined`` if it is a part of an axis that is neither one of its finest groups nor all of it.
     """
 
     cell: Mapping[str, str]
     cells: NDArray[np.int64]
     stated: tuple[float, float] | None = None
+    joined: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,12 @@ class Finding:
         return ", ".join(self.cell.values())
 
     @property
+    def adds_up(self) -> bool:
+        """Whether it only adds up numbers that were shown as they are."""
+        terms = self.at_most if self.at_most == self.at_least else ()
+        return bool(terms) and all(t.times > 0 and t.low == t.high for t in terms)
+
+    @property
     def equation(self) -> str:
         """The proof as a line that can be checked by hand."""
         if self.at_most == self.at_least:
@@ -113,8 +123,8 @@ class Finding:
 def groups_of(model: Model, largest: int) -> Iterator[Group]:
     """Every group that was published but not shown, and then every other that tables imply.
 
-    Those are the published ones of which the number alone does not tell the count, and the finest,
-    with what they add up to over any of the axes.
+    Those are the published ones of which the number alone does not tell the count, the finest, with
+    what they add up to over any of the axes, and what labels stand for, alone and less each other.
     """
     low, high = model.ledger.low.tolist(), model.ledger.high.tolist()
     told = set()
@@ -130,22 +140,77 @@ def groups_of(model: Model, largest: int) -> Iterator[Group]:
         if cells.tobytes() not in told:
             told.add(cells.tobytes())
             yield Group(number.cell, cells)
-    sizes = [len(axis.groups) for axis in model.axes]
-    with_margins = prod(size + 1 for size in sizes) <= MOST_GROUPS
-    for some in _crossings(model.axes, with_margins):
-        for places in product(*(range(len(axis.groups)) for axis in some)):
-            named = {axis.name: at for axis, at in zip(some, places, strict=True)}
-            cells = model.cells_of({name: (at,) for name, at in named.items()})
+    for some in _crossings(model.axes):
+        for parts in product(*(each.items() for each in some.values())):
+            places = {name: at for name, (at, _) in zip(some, parts, strict=True)}
+            cells = model.cells_of(places)
             if cells.tobytes() not in told:
                 told.add(cells.tobytes())
-                yield Group(model.named(named), cells)
+                named = {name: part for name, (_, part) in zip(some, parts, strict=True)}
+                yield Group(named, cells, joined=any(len(at) > 1 for at in places.values()))
 
 
-def _crossings(axes: Sequence[Axis], with_margins: bool) -> Iterator[tuple[Axis, ...]]:
-    """The axes that a group can be given by: all of them first."""
-    least = 1 if with_margins else len(axes)
-    for size in range(len(axes), least - 1, -1):
-        yield from combinations(axes, size)
+# Groups of an axis by position, and how they are called together.
+Parts = Mapping[tuple[int, ...], str]
+
+
+def _crossings(axes: Sequence[Axis]) -> Iterator[Mapping[str, Parts]]:
+    """The parts of axes that groups can be given by, the finest of all axes first.
+
+    As many as there may be: the finest, what they add up to over axes, and what labels stand for.
+    """
+    finest: dict[str, Parts] = {
+        axis.name: {(at,): group for at, group in enumerate(axis.groups)} for axis in axes
+    }
+    if not _fits(finest):
+        yield finest
+        return
+    yield from _margins(finest)
+    coarser = {axis.name: parts_of(axis) for axis in axes}
+    if _fits(coarser) and _is_light(coarser):
+        yield from _margins(coarser)
+        return
+    for name, parts in coarser.items():
+        some: dict[str, Parts] = {**finest, name: parts}
+        if _fits(some) and _is_light(some):
+            yield from _margins(some)
+
+
+def _fits(parts: Mapping[str, Parts]) -> bool:
+    return prod(len(each) + 1 for each in parts.values()) <= MOST_GROUPS
+
+
+def _is_light(parts: Mapping[str, Parts]) -> bool:
+    """Whether all these groups together have so few cells that they can be held."""
+    return prod(2 * sum(map(len, each)) for each in parts.values()) <= MOST_STEPS
+
+
+def _margins(parts: Mapping[str, Parts]) -> Iterator[Mapping[str, Parts]]:
+    """The parts of all axes, and of ever fewer of them."""
+    for size in range(len(parts), 0, -1):
+        for names in combinations(parts, size):
+            yield {name: parts[name] for name in names}
+
+
+def parts_of(axis: Axis) -> dict[tuple[int, ...], str]:
+    """What tables tell apart on an axis: its groups, its labels, and a label less one within it.
+
+    Tables with other labels cut these into groups of which nothing may be known alone.
+    """
+    found: dict[tuple[int, ...], str] = {(at,): group for at, group in enumerate(axis.groups)}
+    labels = {places: label for label, places in axis.members.items()}
+    labels.pop(axis.everything, None)
+    for places, label in labels.items():
+        found.setdefault(places, label)
+    outer = [(axis.everything, "all but")]
+    outer += [(places, f"{label} but not") for places, label in labels.items() if len(places) > 1]
+    if len(outer) * len(labels) * len(axis.groups) > MOST_STEPS:
+        return found
+    for (whole, beside), (part, other) in product(outer, labels.items()):
+        if set(part) < set(whole):
+            rest = tuple(sorted(set(whole) - set(part)))
+            found.setdefault(rest, f"{beside} {other}")
+    return found
 
 
 def interval_of(bounder: Bounder, group: Group, small: int) -> Interval | None:
