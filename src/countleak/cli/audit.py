@@ -4,14 +4,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from countleak.attack.decoders import TIME_LIMIT, Decoder
 from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Secret
-from countleak.attack.transcript import Transcript
 from countleak.audit.budget.beside import predicted_in_words
 from countleak.audit.control import Control, control
 from countleak.audit.families import statements
@@ -20,7 +18,7 @@ from countleak.audit.report.record import write_record
 from countleak.audit.report.recording import Notes, record_of
 from countleak.audit.report.report import read_report
 from countleak.audit.report.writing import write_files
-from countleak.audit.result import AuditResult, contradiction
+from countleak.audit.result import AuditResult, nothing_shown
 from countleak.audit.run import Asking, Keeping
 from countleak.audit.run import audit as run_audit
 from countleak.audit.targets.simulated import Simulated, TwoSubsets
@@ -47,8 +45,6 @@ from countleak.foreign import clean
 from countleak.shares import percent
 
 FAILED = 1
-# So many answers are alike by no chance.
-MANY = 10
 BY_SECRET: Needs = {
     **RULES_BY_SECRET,
     "--time-limit": {"the secret": ("a bit",)},
@@ -204,7 +200,7 @@ def audit(
             progress=asked,
             outlook=lambda share: asked.note(f"{percent(share)} expected right so far"),
         )
-    nothing = _nothing_shown(result, target)
+    nothing = nothing_shown(result, is_live=target.is_live)
     twin = judging.twin(result, decoder, seed) if nothing is None else None
     if judging.report:
         _report(result, keeping, judging, twin, probed, seed, nothing)
@@ -266,39 +262,6 @@ def _report(
         write_files(read_report(keeping.folder), keeping.folder)
     except MissingExtra as error:
         console.remark(f"No page: {error}; then run countleak report {keeping.folder}")
-
-
-def _nothing_shown(result: AuditResult, target: TargetWord) -> str | None:
-    """Why an audit shows nothing, where nothing was answered or concluded; that is no pass."""
-    transcript = result.transcript
-    if not transcript.released.any():
-        return (
-            "every answer was suppressed, so this audit shows nothing; check the table and the "
-            "people, or ask about more people"
-        )
-    if target.is_live and not transcript.values[transcript.released].any():
-        return (
-            "every answer is 0, so this audit shows nothing; check that the table holds these "
-            "people"
-        )
-    if target.is_live and not result.guess.forced.any() and _are_alike(transcript):
-        return (
-            "every answer is the same, so this audit shows nothing; check that the system counts "
-            "whom a question is about"
-        )
-    if not result.guess.claimed.any():
-        status = result.guess.basis.record().get("status", "no claim")
-        return (
-            contradiction(result.guess)
-            or f"the attack came to no conclusion ({status}), so this audit shows nothing"
-        )
-    return None
-
-
-def _are_alike(transcript: Transcript) -> bool:
-    """Whether questions about more people and about fewer all got the same answer."""
-    values, sizes = transcript.values[transcript.released], transcript.A.sum(axis=1, dtype=np.int64)
-    return values.size >= MANY and bool(np.ptp(values) == 0 < np.ptp(sizes))
 
 
 def _record(
