@@ -18,7 +18,7 @@ from countleak.foreign import brief
 
 # So many blocks are named one by one.
 MOST_NAMED = 5
-DIFFERS = "what differs from block to block, and stands in the guess of each"
+DIFFERS = "the noise of each block by itself, as its own guess says"
 
 
 @dataclass(frozen=True)

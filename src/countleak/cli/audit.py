@@ -23,13 +23,15 @@ from countleak.audit.run import Asking, Keeping
 from countleak.audit.run import audit as run_audit
 from countleak.audit.targets.simulated import Simulated, TwoSubsets
 from countleak.cli import console, options
-from countleak.cli.option_rules import ABSENT, Needs, check_given, needs
+from countleak.cli.blocks import Blockwise
+from countleak.cli.option_rules import ABSENT, GIVEN, Needs, check_given, needs
 from countleak.cli.questions import Probed, Questions, people_asked
 from countleak.cli.report import files_in_words
 from countleak.cli.rule_options import RULE_OPTIONS, RULES_BY_SECRET, StatedRules
 from countleak.cli.showing import asked_by_table, show, warn_of_suppression
 from countleak.cli.target_options import (
     IN_PROCESS,
+    LIVE,
     TARGET_HELP,
     Live,
     Opened,
@@ -45,7 +47,12 @@ from countleak.foreign import clean
 from countleak.shares import percent
 
 FAILED = 1
+BLOCKS: Needs = {
+    "--block": {"--control": ABSENT, "--dry-run": ABSENT, "TARGET": (*IN_PROCESS, *LIVE)},
+    "--cluster": {"--block": GIVEN, "TARGET": IN_PROCESS},
+}
 BY_SECRET: Needs = {
+    "--block": {"the secret": ("a bit", "a category")},
     **RULES_BY_SECRET,
     "--time-limit": {"the secret": ("a bit",)},
     "--state-rules": {"the secret": ("a bit", "a category")},
@@ -139,7 +146,7 @@ class Judging:
         return options.people_from(self.truth, id_column, None)
 
 
-@needs({**target_needs("TARGET"), "--state-rules": {"TARGET": IN_PROCESS}})
+@needs({**target_needs("TARGET"), "--state-rules": {"TARGET": IN_PROCESS}, **BLOCKS})
 def audit(
     context: typer.Context,
     target: Annotated[
@@ -170,6 +177,11 @@ def audit(
         judging.check_without(named)
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
+    if questions.block is not None:
+        options_given = (target, questions, systems, rules, decoding, judging, seed, folder, json)
+        if Blockwise(*options_given).run(people, answers, named):
+            raise typer.Exit(FAILED)
+        return
     probed = questions.probed(target, people, systems, folder, seed)
     systems = systems if probed is None else probed.seen(systems, target)
     snaps = not target.is_live or live.system_at(target).snaps
