@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from countleak.attack.guess import Basis, FromFile, Guess
 from countleak.attack.secrets import Secret
-from countleak.audit.judgement import Judgement, contradicted
+from countleak.audit.judgement import Judgement
 from countleak.audit.people import People
 from countleak.audit.result import GuessedPeople
 from countleak.audit.scores import Score
@@ -108,7 +108,7 @@ class BlocksResult(Judgement):
         if faults := faults_of(self.blocks):
             return f"{faults}: this audit has not passed"
         if self.refused:
-            return contradicted(f"the system would not answer all ({self.refused})")
+            return f"the system would not answer all ({self.refused}): this audit has not passed"
         return self.overrated
 
     def leaks_more_than(self, allowed: float) -> bool:
