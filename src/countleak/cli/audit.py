@@ -179,9 +179,7 @@ def audit(
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
     if questions.block is not None:
         options_given = (target, questions, systems, rules, decoding, judging, seed, folder, json)
-        if Blockwise(*options_given).run(people, answers, named):
-            raise typer.Exit(FAILED)
-        return
+        raise typer.Exit(FAILED if Blockwise(*options_given).run(people, answers, named) else 0)
     probed = questions.probed(target, people, systems, folder, seed)
     systems = systems if probed is None else probed.seen(systems, target)
     snaps = not target.is_live or live.system_at(target).snaps
@@ -220,10 +218,8 @@ def audit(
         raise NoResult(nothing)
     if not json:
         _tell(result, asking, opened.about, folder, probed)
-        if twin is not None:
-            console.say(str(twin))
-        if judging.report:
-            console.say(files_in_words(folder))
+        for line in _also_said(twin, folder if judging.report else None):
+            console.say(line)
         warn_of_suppression(opened, result.transcript)
     failed = fail_above is not None and result.leaks_more_than(fail_above)
     if json:
@@ -314,6 +310,12 @@ def _record(
         "advantage": result.advantage,
         "failed": failed,
     }
+
+
+def _also_said(twin: Control | None, reported: Path | None) -> list[str]:
+    """What follows the result: the control, and where the report is."""
+    lines = [] if twin is None else [str(twin)]
+    return lines if reported is None else [*lines, files_in_words(reported)]
 
 
 def _tell(
