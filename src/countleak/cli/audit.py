@@ -178,8 +178,8 @@ def audit(
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
     if questions.block is not None:
-        options_given = (target, questions, systems, rules, decoding, judging, seed, folder, json)
-        raise typer.Exit(FAILED if Blockwise(*options_given).run(people, answers, named) else 0)
+        blockwise = Blockwise(target, questions, systems, rules, decoding, judging, seed, folder)
+        raise typer.Exit(FAILED if blockwise.run(people, answers, named, json) else 0)
     probed = questions.probed(target, people, systems, folder, seed)
     systems = systems if probed is None else probed.seen(systems, target)
     snaps = not target.is_live or live.system_at(target).snaps
@@ -218,8 +218,7 @@ def audit(
         raise NoResult(nothing)
     if not json:
         _tell(result, asking, opened.about, folder, probed)
-        for line in _also_said(twin, folder if judging.report else None):
-            console.say(line)
+        _tell_besides(twin, folder if judging.report else None)
         warn_of_suppression(opened, result.transcript)
     failed = fail_above is not None and result.leaks_more_than(fail_above)
     if json:
@@ -312,10 +311,11 @@ def _record(
     }
 
 
-def _also_said(twin: Control | None, reported: Path | None) -> list[str]:
-    """What follows the result: the control, and where the report is."""
-    lines = [] if twin is None else [str(twin)]
-    return lines if reported is None else [*lines, files_in_words(reported)]
+def _tell_besides(twin: Control | None, reported: Path | None) -> None:
+    if twin is not None:
+        console.say(str(twin))
+    if reported is not None:
+        console.say(files_in_words(reported))
 
 
 def _tell(

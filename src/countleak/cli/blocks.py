@@ -39,9 +39,8 @@ class Blockwise:
     judging: "Judging"
     seed: int
     folder: Path
-    json: bool
 
-    def run(self, people: People, answers: People, named: Secret) -> bool:
+    def run(self, people: People, answers: People, named: Secret, json: bool) -> bool:
         """Attack all blocks and tell; whether more leaks than is allowed.
 
         Raises NoResult where a block could not be attacked and no leak was found all the same.
@@ -83,13 +82,15 @@ class Blockwise:
         if result.nothing and not result.guess.claimed.any():
             raise NoResult(f"{result.nothing}; this audit shows nothing")
         failed = fail_above is not None and result.leaks_more_than(fail_above)
-        self._tell(result, about, probed, failed)
+        self._tell(result, about, probed, failed, json)
         if result.nothing and not failed:
             raise NoResult(f"{result.nothing}; this audit has not passed")
         return failed
 
-    def _tell(self, result: BlocksResult, about: str, probed: Probed | None, failed: bool) -> None:
-        if self.json:
+    def _tell(
+        self, result: BlocksResult, about: str, probed: Probed | None, failed: bool, json: bool
+    ) -> None:
+        if json:
             console.print_json(_record(result, about, self.folder, probed, failed))
             return
         console.say(f"Asked: {about}")
