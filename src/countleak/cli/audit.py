@@ -48,6 +48,7 @@ from countleak.shares import percent
 
 FAILED = 1
 BLOCKS: Needs = {
+    "--jobs": {"--block": GIVEN},
     "--block": {"--control": ABSENT, "--dry-run": ABSENT, "TARGET": (*IN_PROCESS, *LIVE)},
     "--cluster": {"--block": GIVEN, "TARGET": IN_PROCESS},
 }
@@ -62,13 +63,23 @@ BY_SECRET: Needs = {
 @needs({option: {"--state-rules": ABSENT} for option in RULE_OPTIONS})
 @dataclass(frozen=True)
 class Decoding:
-    """What else the decoder is told, and how long it may take."""
+    """What else the decoder is told, how long it may take, and in what blocks."""
 
     state_rules: Annotated[
         bool,
         typer.Option("--state-rules", help="simulated: state of the system exactly what it does."),
     ] = False
     time_limit: options.TimeLimit = TIME_LIMIT
+    block: Annotated[
+        int | None,
+        typer.Option(
+            help="Attack a large table in blocks of at most so many people, each asked about on "
+            "its own with --queries of its own.",
+            min=1,
+        ),
+    ] = None
+    jobs: options.Jobs = -1
+    cluster: options.Cluster = None
 
     def rules(self, stated: Rules, opened: Opened) -> Rules:
         """What is stated of the system: by the options, or by itself where it is simulated."""
@@ -177,7 +188,7 @@ def audit(
         judging.check_without(named)
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
-    if questions.block is not None:
+    if decoding.block is not None:
         blockwise = Blockwise(target, questions, systems, rules, decoding, judging, seed, folder)
         raise typer.Exit(FAILED if blockwise.run(people, answers, named, json) else 0)
     probed = questions.probed(target, people, systems, folder, seed)

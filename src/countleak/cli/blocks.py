@@ -46,7 +46,7 @@ class Blockwise:
         Raises NoResult where a block could not be attacked and no leak was found all the same.
         """
         fail_above, word, questions = self.judging.fail_above, self.target, self.questions
-        cut = Cut(questions.block or 0, questions.jobs, questions.cluster)
+        cut = Cut(self.decoding.block or 0, self.decoding.jobs, self.decoding.cluster)
         if word.is_live and self.systems.live.system_at(word).snaps:
             raise InputError(
                 "--block: this system snaps ranges, so a block would count its neighbours; choose "

@@ -115,7 +115,6 @@ class Probed:
         "--first": {"--adaptive": GIVEN},
         "--batch": {"--adaptive": GIVEN},
         "--goal": {"--adaptive": GIVEN},
-        "--jobs": {"--block": GIVEN},
     }
 )
 @dataclass(frozen=True)
@@ -162,17 +161,6 @@ class Questions(options.KnownColumns):
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be asked; send nothing.")
     ] = False
-
-    block: Annotated[
-        int | None,
-        typer.Option(
-            help="Attack a large table in blocks of at most so many people, each asked about on "
-            "its own with --queries of its own.",
-            min=1,
-        ),
-    ] = None
-    jobs: options.Jobs = -1
-    cluster: options.Cluster = None
 
     def probed(
         self, word: TargetWord, people: People, systems: Systems, folder: Path, seed: int
