@@ -143,7 +143,7 @@ def audit(
         queries = default_queries(people, queries, asking.seed)
     if id_list(queries.ids) != id_list(people.ids):
         raise InputError("these are queries about other people; ask about the ids of these")
-    journal = None if keeping is None else _journal(keeping, queries, named)
+    journal = None if keeping is None else journal_of(keeping, queries, named)
     with nullcontext() if journal is None else journal.writing():
         steps = tuple(
             ask_in_steps(queries, system, named, asking, journal, progress, decoder, outlook)
@@ -315,7 +315,7 @@ def _chosen(
     return choose(pool, candidates, belief, size, goal)
 
 
-def _journal(keeping: Keeping, queries: "Queries", secret: "Secret") -> "Journal":
+def journal_of(keeping: Keeping, queries: "Queries", secret: "Secret") -> "Journal":
     """The journal of an audit, and its queries beside it; another audit's raises first."""
     from countleak.attack.queries.files import write_queries
     from countleak.attack.transcript import Journal

@@ -4,14 +4,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from countleak.attack.decoders import TIME_LIMIT, Decoder
 from countleak.attack.decoders.auto import decoder_for
 from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Secret
-from countleak.attack.transcript import Transcript
 from countleak.audit.budget.beside import predicted_in_words
 from countleak.audit.control import Control, control
 from countleak.audit.families import statements
@@ -20,18 +18,20 @@ from countleak.audit.report.record import write_record
 from countleak.audit.report.recording import Notes, record_of
 from countleak.audit.report.report import read_report
 from countleak.audit.report.writing import write_files
-from countleak.audit.result import AuditResult, contradiction
+from countleak.audit.result import AuditResult, nothing_shown
 from countleak.audit.run import Asking, Keeping
 from countleak.audit.run import audit as run_audit
 from countleak.audit.targets.simulated import Simulated, TwoSubsets
 from countleak.cli import console, options
-from countleak.cli.option_rules import ABSENT, Needs, check_given, needs
+from countleak.cli.blocks import Blockwise
+from countleak.cli.option_rules import ABSENT, GIVEN, Needs, check_given, needs
 from countleak.cli.questions import Probed, Questions, people_asked
 from countleak.cli.report import files_in_words
 from countleak.cli.rule_options import RULE_OPTIONS, RULES_BY_SECRET, StatedRules
 from countleak.cli.showing import asked_by_table, show, warn_of_suppression
 from countleak.cli.target_options import (
     IN_PROCESS,
+    LIVE,
     TARGET_HELP,
     Live,
     Opened,
@@ -47,9 +47,13 @@ from countleak.foreign import clean
 from countleak.shares import percent
 
 FAILED = 1
-# So many answers are alike by no chance.
-MANY = 10
+BLOCKS: Needs = {
+    "--jobs": {"--block": GIVEN},
+    "--block": {"--control": ABSENT, "--dry-run": ABSENT, "TARGET": (*IN_PROCESS, *LIVE)},
+    "--cluster": {"--block": GIVEN, "TARGET": IN_PROCESS},
+}
 BY_SECRET: Needs = {
+    "--block": {"the secret": ("a bit", "a category")},
     **RULES_BY_SECRET,
     "--time-limit": {"the secret": ("a bit",)},
     "--state-rules": {"the secret": ("a bit", "a category")},
@@ -59,13 +63,23 @@ BY_SECRET: Needs = {
 @needs({option: {"--state-rules": ABSENT} for option in RULE_OPTIONS})
 @dataclass(frozen=True)
 class Decoding:
-    """What else the decoder is told, and how long it may take."""
+    """What else the decoder is told, how long it may take, and in what blocks."""
 
     state_rules: Annotated[
         bool,
         typer.Option("--state-rules", help="simulated: state of the system exactly what it does."),
     ] = False
     time_limit: options.TimeLimit = TIME_LIMIT
+    block: Annotated[
+        int | None,
+        typer.Option(
+            help="Attack a large table in blocks of at most so many people, each asked about on "
+            "its own with --queries of its own.",
+            min=1,
+        ),
+    ] = None
+    jobs: options.Jobs = -1
+    cluster: options.Cluster = None
 
     def rules(self, stated: Rules, opened: Opened) -> Rules:
         """What is stated of the system: by the options, or by itself where it is simulated."""
@@ -143,7 +157,7 @@ class Judging:
         return options.people_from(self.truth, id_column, None)
 
 
-@needs({**target_needs("TARGET"), "--state-rules": {"TARGET": IN_PROCESS}})
+@needs({**target_needs("TARGET"), "--state-rules": {"TARGET": IN_PROCESS}, **BLOCKS})
 def audit(
     context: typer.Context,
     target: Annotated[
@@ -174,6 +188,9 @@ def audit(
         judging.check_without(named)
     check_given(context, BY_SECRET, {"the secret": f"a {type(named).__name__.lower()}"})
     systems = Systems(simulation, release, live, dry_run=questions.dry_run)
+    if decoding.block is not None:
+        blockwise = Blockwise(target, questions, systems, rules, decoding, judging, seed, folder)
+        raise typer.Exit(FAILED if blockwise.run(people, answers, named, json) else 0)
     probed = questions.probed(target, people, systems, folder, seed)
     systems = systems if probed is None else probed.seen(systems, target)
     snaps = not target.is_live or live.system_at(target).snaps
@@ -204,7 +221,7 @@ def audit(
             progress=asked,
             outlook=lambda share: asked.note(f"{percent(share)} expected right so far"),
         )
-    nothing = _nothing_shown(result, target)
+    nothing = nothing_shown(result, is_live=target.is_live)
     twin = judging.twin(result, decoder, seed) if nothing is None else None
     if judging.report:
         _report(result, keeping, judging, twin, probed, seed, nothing)
@@ -212,10 +229,7 @@ def audit(
         raise NoResult(nothing)
     if not json:
         _tell(result, asking, opened.about, folder, probed)
-        if twin is not None:
-            console.say(str(twin))
-        if judging.report:
-            console.say(files_in_words(folder))
+        _tell_besides(twin, folder if judging.report else None)
         warn_of_suppression(opened, result.transcript)
     failed = fail_above is not None and result.leaks_more_than(fail_above)
     if json:
@@ -268,39 +282,6 @@ def _report(
         console.remark(f"No page: {error}; then run countleak report {keeping.folder}")
 
 
-def _nothing_shown(result: AuditResult, target: TargetWord) -> str | None:
-    """Why an audit shows nothing, where nothing was answered or concluded; that is no pass."""
-    transcript = result.transcript
-    if not transcript.released.any():
-        return (
-            "every answer was suppressed, so this audit shows nothing; check the table and the "
-            "people, or ask about more people"
-        )
-    if target.is_live and not transcript.values[transcript.released].any():
-        return (
-            "every answer is 0, so this audit shows nothing; check that the table holds these "
-            "people"
-        )
-    if target.is_live and not result.guess.forced.any() and _are_alike(transcript):
-        return (
-            "every answer is the same, so this audit shows nothing; check that the system counts "
-            "whom a question is about"
-        )
-    if not result.guess.claimed.any():
-        status = result.guess.basis.record().get("status", "no claim")
-        return (
-            contradiction(result.guess)
-            or f"the attack came to no conclusion ({status}), so this audit shows nothing"
-        )
-    return None
-
-
-def _are_alike(transcript: Transcript) -> bool:
-    """Whether questions about more people and about fewer all got the same answer."""
-    values, sizes = transcript.values[transcript.released], transcript.A.sum(axis=1, dtype=np.int64)
-    return values.size >= MANY and bool(np.ptp(values) == 0 < np.ptp(sizes))
-
-
 def _record(
     result: AuditResult,
     about: str,
@@ -339,6 +320,13 @@ def _record(
         "advantage": result.advantage,
         "failed": failed,
     }
+
+
+def _tell_besides(twin: Control | None, reported: Path | None) -> None:
+    if twin is not None:
+        console.say(str(twin))
+    if reported is not None:
+        console.say(files_in_words(reported))
 
 
 def _tell(

@@ -13,9 +13,9 @@ from countleak.attack.queries.files import read_queries
 from countleak.attack.rules import Rules, inferred_in_words
 from countleak.attack.secrets import Bit
 from countleak.attack.transcript import read_answers
+from countleak.audit.judgement import rules_in_words
 from countleak.audit.report.diagnosis import draw_diagnosis
 from countleak.audit.report.drawing import require_drawing
-from countleak.audit.result import rules_in_words
 from countleak.audit.targets.recorded import read_ranges
 from countleak.cli import console, options
 from countleak.cli.rule_options import StatedRules

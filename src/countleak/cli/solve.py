@@ -29,13 +29,13 @@ from countleak.attack.rules import Rules
 from countleak.attack.secrets import Bit, Category, Number, Secret
 from countleak.attack.transcript import read_answers
 from countleak.audit.budget.beside import predicted_in_words, predicted_right
-from countleak.audit.people import read_known
-from countleak.audit.result import (
+from countleak.audit.judgement import (
     contradiction,
     expected_in_words,
     forced_in_words,
     rules_in_words,
 )
+from countleak.audit.people import read_known
 from countleak.cli import console, options
 from countleak.cli.option_rules import GIVEN, Needs, check_given, given, needs
 from countleak.cli.rule_options import BOUNDING, RULES_BY_SECRET, StatedRules

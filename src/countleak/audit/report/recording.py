@@ -15,6 +15,7 @@ from countleak.attack.guess import WORDS, Basis, Passing, Sampled
 from countleak.attack.secrets import Bit, Category, Number
 from countleak.audit.control import Control
 from countleak.audit.families import statements
+from countleak.audit.joining import BlocksResult
 from countleak.audit.report.growth import growth_of
 from countleak.audit.report.record import (
     Asked,
@@ -39,6 +40,7 @@ from countleak.progress import Progress, silent
 SAMPLES = 3
 # What figures depend on besides countleak itself.
 PACKAGES = ("numpy", "scipy", "numba", "highspy", "duckdb", "sqlglot")
+Found = AuditResult | BlocksResult
 KINDS = {Bit: "bit", Category: "category", Number: "number"}
 
 
@@ -83,13 +85,13 @@ def record_of(result: AuditResult, notes: Notes, progress: Progress = silent) ->
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(),
         asked=_asked(result, notes.probed),
-        method=_method(result),
-        judged=_judged(result, notes),
-        score=None if score is None else _scored(result),
+        method=method_of(result),
+        judged=judged_of(result, notes),
+        score=None if score is None else scored_of(result),
         expected=None
         if expected is None or result.confidence is None
         else Expected(result.confidence, expected),
-        calibration=_calibrated(result),
+        calibration=calibrated_of(result),
         control=None if notes.control is None else Luck(**notes.control.record()),
         growth=growth_of(result, seed=notes.seed, progress=progress),
         residuals=residuals,
@@ -139,7 +141,8 @@ def _samples(result: AuditResult, questions: Any) -> tuple[str, ...]:
         return ()
 
 
-def _method(result: AuditResult) -> Method:
+def method_of(result: Found) -> Method:
+    """How the answers were decoded."""
     basis = result.guess.basis
     record = {
         name: value
@@ -168,7 +171,8 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int)
 
 
-def _judged(result: AuditResult, notes: Notes) -> Judged:
+def judged_of(result: Found, notes: Notes) -> Judged:
+    """Whether more leaks than is allowed, or why that cannot be told."""
     if notes.nothing or notes.allowed is None:
         return Judged(notes.allowed, nothing=notes.nothing)
     try:
@@ -178,7 +182,8 @@ def _judged(result: AuditResult, notes: Notes) -> Judged:
         return Judged(notes.allowed, None, str(error))
 
 
-def _scored(result: AuditResult) -> Scored:
+def scored_of(result: Found) -> Scored:
+    """How many guesses agree with the truth, which is known."""
     score = result.score
     assert score is not None
     bits = result.guess.names == () and score.errors is None
@@ -200,7 +205,8 @@ def _scored(result: AuditResult) -> Scored:
     )
 
 
-def _calibrated(result: AuditResult) -> Calibrated | None:
+def calibrated_of(result: Found) -> Calibrated | None:
+    """Whether probabilities mean what they say; missing without the truth or probabilities."""
     if result.truth is None:
         return None
     found = calibration_of(result.guess, result.truth)

@@ -155,7 +155,7 @@ def _answers(record: Record) -> str:
 
 def _contradicted(record: Record, score: Scored) -> bool:
     """Whether more should be right, by the attack's own probabilities, than can have been."""
-    from countleak.audit.result import DOUBT
+    from countleak.audit.judgement import DOUBT
 
     if record.expected is None or score.interval is None:
         return False

@@ -1,8 +1,7 @@
 """Runs trials through joblib, on this machine's cores or a Dask cluster, and stores each result."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,11 @@ import joblib
 
 from countleak.attack.programs import Objective
 from countleak.attack.solvers.interior import warm_up
-from countleak.errors import InputError, MissingExtra
+from countleak.errors import InputError
 from countleak.lab.experiments.attacks import run_batch
 from countleak.lab.experiments.store import Store
 from countleak.lab.experiments.trials import Setting, Trial, batches, record_key
+from countleak.parallel import workers
 from countleak.progress import Progress, silent
 
 # How many times as long as the interior point a decoder takes, roughly.
@@ -65,8 +65,7 @@ class Runner:
             # Compiled here once, so that the workers find it cached.
             for objective in Objective:
                 warm_up(objective)
-            with self._backend() as jobs:
-                work = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+            with workers(self.jobs, self.cluster) as work:
                 # The longest first, so that no core waits for a straggler at the end.
                 ordered = sorted(batches(pending), key=_cost, reverse=True)
                 for records in work(joblib.delayed(run_batch)(b, setting) for b in ordered):
@@ -75,40 +74,7 @@ class Runner:
                     progress(done, len(trials))
         return [store.records[record_key(trial, setting)] for trial in trials]
 
-    @contextmanager
-    def _backend(self) -> Iterator[int]:
-        """The joblib backend that the cluster's address names, and the jobs to ask it for."""
-        if self.cluster is None:
-            with joblib.parallel_config("loky", inner_max_num_threads=1):
-                yield self.jobs
-        else:
-            with _dask(self.cluster), joblib.parallel_config("dask"):
-                yield -1
-
 
 def _cost(batch: Sequence[Trial]) -> float:
     """A rough order of effort: a vertex by the simplex, or a posterior, takes far longer."""
     return sum(trial.n * trial.queries * EFFORT.get(trial.decoder, 1) for trial in batch)
-
-
-@contextmanager
-def _dask(address: str) -> Iterator[None]:
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise MissingExtra("a Dask cluster", "cluster") from None
-    with ExitStack() as stack:
-        if address.startswith("local:"):
-            if not re.fullmatch("[1-9][0-9]{0,3}", address[6:]):
-                raise InputError(f"cluster {address!r}: write local:2 for two workers")
-            cluster = LocalCluster(
-                n_workers=int(address[6:]), threads_per_worker=1, dashboard_address=None
-            )
-            address = stack.enter_context(cluster).scheduler_address
-        elif not address.startswith(("tcp://", "tls://")):
-            raise InputError(f"cluster {address!r}: write tcp://host:8786 or local:2")
-        try:
-            stack.enter_context(Client(address, timeout=4))
-        except (OSError, ValueError):
-            raise InputError(f"cluster {address}: no Dask scheduler answers there") from None
-        yield
