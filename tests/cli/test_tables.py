@@ -269,3 +269,19 @@ def test_groups_people_records_and_probabilities_are_in_the_json(run, files):
     assert found["records"]["determined"]
     assert len((files / "people.csv").read_text().splitlines()) == 35
     assert found["likely"]["groups"] == []
+
+
+def test_counts_that_rules_leave_out_between_others_are_no_all_clear(run, monkeypatch, tmp_path):
+    """Of 0, 3 and 4 people each can be shown as 0, where 1 and 2 are hidden: not 0 to 4."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("region,count\nLeeds,0\nYork,20\nTotal,25\n")
+    (tmp_path / "releases.toml").write_text(
+        '[[table]]\nfile = "a.csv"\nrounded_to = 5\nrounding = "random"\nsuppressed = "1..2"\n'
+    )
+    said = run("tables", "releases.toml", "--fail-above", 0)
+    assert said.code == 2
+    assert "passed" not in said.out
+    assert "this can neither pass nor fail: the rules of a leave out counts" in said.err
+    told = run("tables", "releases.toml", "--json")
+    assert told.code == 0
+    assert len(told.json["not_looked_at"]) == 1

@@ -45,6 +45,11 @@ class Perturbation:
         """The furthest that any number can be from its count."""
         return max(map(abs, self.any))
 
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether what can be added to a count skips some number."""
+        return any(max(some) - min(some) >= len(some) for some in self.added)
+
     def counts_behind(self, value: float) -> tuple[float, float] | None:
         """The least and the greatest count that can be shown as ``value``; None where none can."""
         if value != int(value):

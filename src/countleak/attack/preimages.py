@@ -55,6 +55,15 @@ def counts_kept_back(rules: Rules) -> Ends:
     return 0.0, inf
 
 
+def has_gaps(rules: Rules, ends: Ends) -> bool:
+    """Whether some counts between the ends are none that can be behind a number that was shown."""
+    if isinstance(rules.suppressed, Range):
+        inside = ends[0] < rules.suppressed.low and rules.suppressed.high < ends[1]
+    else:
+        inside = False
+    return inside or (rules.keys is not None and rules.keys.has_gaps)
+
+
 def _around(number: float, reach: float) -> Ends | None:
     low, high = max(0.0, float(ceil(number - reach - EDGE))), float(floor(number + reach + EDGE))
     return (low, high) if low <= high else None

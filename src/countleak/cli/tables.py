@@ -69,12 +69,14 @@ def tables(
     if not json:
         for text in (str(result), *(part.words for part in parts)):
             console.say(text)
-        if fail_above is not None:
+        if fail_above is not None and (failed or not result.not_looked_at):
             found = len(result.findings) + result.unproven
             verdict = "FAILED" if failed else "passed"
             console.say(f"{verdict}: {found} findings; {fail_above} are allowed")
     if failed or any(part.failed for part in parts):
         raise typer.Exit(FAILED)
+    if fail_above is not None and result.not_looked_at:
+        raise NoResult(f"this can neither pass nor fail: {result.not_looked_at[0]}")
 
 
 def read_in_words(described: Described) -> list[str]:

@@ -77,8 +77,8 @@ def test_after_a_cure_other_tables_fit_for_every_group(counts, rule):
     for remedy in (Suppress(), Round(), Coarsen()):
         found = cure(audit, remedy)
         if rule and found.failure:
-            # What the rule alone pins, no published number can hide.
-            assert found.findings > 0
+            # What the rule alone pins, no published number can hide; or it leaves gaps.
+            assert found.findings > 0 or any(each.not_looked_at for each in found.after)
             assert "are still pinned" in str(found)
             continue
         assert found.failure is None

@@ -23,6 +23,7 @@ from countleak.audit.releases.findings import (
     Finding,
     Group,
     Witness,
+    are_all_looked_at,
     groups_of,
     tells,
 )
@@ -67,9 +68,26 @@ class TablesAudit:
         return all(interval.exact for interval in self.intervals)
 
     @property
+    def not_looked_at(self) -> tuple[str, ...]:
+        """Why more may be pinned than was found."""
+        why = []
+        if not self.exact:
+            why.append("time ran out: some intervals may be narrower, and more may be pinned")
+        if self.model.with_gaps:
+            tables = ", ".join(self.model.with_gaps)
+            why.append(
+                f"the rules of {tables} leave out counts between those that a number can stand "
+                "for, which was not made use of: more may be pinned"
+            )
+        if not self.contradicts and not are_all_looked_at(self.model.axes):
+            why.append("of so many groups only the finest were looked at, not what they add up to")
+        return tuple(why)
+
+    @property
     def clean(self) -> bool:
         """Whether nothing is pinned, for sure."""
-        return self.exact and not (self.findings or self.unproven or self.contradicts)
+        found = self.findings or self.unproven or self.contradicts
+        return not found and not self.not_looked_at
 
     def witness(self) -> Witness:
         """What puts proofs into words, by what was inferred of each table."""
@@ -90,8 +108,7 @@ class TablesAudit:
             lines.append(f"  ... and {len(self.findings) - SHOWN} more")
         if self.unproven:
             lines.append(f"{self.unproven} more follow from whole numbers, without a short proof.")
-        if not self.exact:
-            lines.append("Time ran out: some intervals may be narrower, and more may be pinned.")
+        lines += [f"{why[:1].upper()}{why[1:]}." for why in self.not_looked_at]
         lines += [f"Implied, if {each}." for each in self.inferred]
         return "\n".join(lines)
 
@@ -105,6 +122,7 @@ class TablesAudit:
             "inferred": list(self.inferred),
             "contradiction": self.contradiction and self.contradiction.record(),
             "exact": self.exact,
+            "not_looked_at": list(self.not_looked_at),
             "settled_by": self.settled_by,
         }
 

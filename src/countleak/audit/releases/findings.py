@@ -176,6 +176,11 @@ def _crossings(axes: Sequence[Axis]) -> Iterator[Mapping[str, Parts]]:
             yield from _margins(some)
 
 
+def are_all_looked_at(axes: Sequence[Axis]) -> bool:
+    """Whether groups that the finest add up to are looked at, too."""
+    return prod(len(axis.groups) + 1 for axis in axes) <= MOST_GROUPS
+
+
 def _fits(parts: Mapping[str, Parts]) -> bool:
     return prod(len(each) + 1 for each in parts.values()) <= MOST_GROUPS
 

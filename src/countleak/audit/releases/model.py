@@ -10,7 +10,12 @@ from scipy.sparse import csr_array, vstack
 
 from countleak.attack.ledger import Ledger
 from countleak.attack.noise import Range
-from countleak.attack.preimages import counts_behind, counts_hidden, counts_kept_back
+from countleak.attack.preimages import (
+    counts_behind,
+    counts_hidden,
+    counts_kept_back,
+    has_gaps,
+)
 from countleak.attack.rules import Rules
 from countleak.audit.releases.axes import Axis, axis_of
 from countleak.audit.releases.formats import Why
@@ -58,11 +63,16 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """(L) for some releases: the ``axes`` that span its cells, and the ``numbers`` of its rows."""
+    """(L) for some releases: the ``axes`` that span its cells, and the ``numbers`` of its rows.
+
+    In the tables ``with_gaps`` some number excludes counts between those that it allows, which a
+    row of (L) cannot say.
+    """
 
     axes: tuple[Axis, ...]
     ledger: Ledger
     numbers: tuple[Number, ...]
+    with_gaps: tuple[str, ...] = ()
 
     def cells_of(self, labels: Mapping[str, Sequence[int]]) -> NDArray[np.int64]:
         """The cells where each axis named is in one of the groups given, by position."""
@@ -88,15 +98,19 @@ def model_of(stated: Sequence[Stated], trees: Trees | None = None) -> Model:
         )
     numbers: list[Number] = []
     ends: list[tuple[float, float]] = []
+    with_gaps: dict[str, None] = {}
     for each in stated:
         dimensions = each.release.dimensions
         for number in each.release.numbers:
             cell = dict(zip(dimensions, number.labels, strict=True))
             numbers.append(Number(each.release.name, cell, number.value))
             ends.append(ends_of(number, each))
+            if number.value is not None and has_gaps(each.rules, ends[-1]):
+                with_gaps[each.release.name] = None
     A = csr_array(vstack([_sums(axes, each.release) for each in stated], format="csr"))
     low, high = np.array(ends).T
-    return Model(tuple(axes), Ledger(A, low.copy(), high.copy()), tuple(numbers))
+    ledger = Ledger(A, low.copy(), high.copy())
+    return Model(tuple(axes), ledger, tuple(numbers), tuple(with_gaps))
 
 
 def ends_of(number: Published, stated: Stated) -> tuple[float, float]:

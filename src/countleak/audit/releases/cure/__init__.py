@@ -159,6 +159,9 @@ def _stuck(audits: tuple[TablesAudit, ...], task: Task) -> str | None:
         return "the tables contradict each other"
     if task.left <= 0 or not all(each.exact for each in audits):
         return TIME_IS_UP
+    if not any(each.findings or each.unproven for each in audits):
+        # Then what is not clean was not looked at.
+        return next(why for each in audits for why in each.not_looked_at)
     return None
 
 
