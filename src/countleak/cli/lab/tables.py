@@ -37,10 +37,9 @@ def tables(
         str,
         typer.Option(
             help="trial: two tables of the same people, each protected by pytauargus; single: our "
-            "intervals of single tables beside those of its audit; cure: what protecting them "
-            "costs, beside it; posterior: whether likely counts are as likely as said; scale: a "
-            "million cells; map: what rounding protects; cell-keys: the averaging attack; census: "
-            "blocks of a census."
+            "intervals beside its audit's; cure: what protecting costs; posterior: whether likely "
+            "counts are as likely as said; scale: a million cells; map: what rounding protects; "
+            "cell-keys: averaging; census: by blocks."
         ),
     ] = TRIAL,
     worlds: Annotated[
