@@ -36,7 +36,9 @@ def test_rows_are_those_of_the_definition():
 
 
 @pytest.mark.parametrize("ids", [BY_ID, BY_PLACE], ids=["by id", "by place"])
-@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "sqlite"])
+@pytest.mark.parametrize(
+    "dialect", ["duckdb", "postgres", pytest.param("sqlite", marks=pytest.mark.slow)]
+)
 def test_the_sql_selects_the_row(postgres, dialect, ids):
     queries = random_hashed(ids, 6, np.random.default_rng(0))
     connection = {"duckdb": duckdb.connect, "sqlite": sqlite}.get(

@@ -52,6 +52,7 @@ def test_queries_needed_is_where_the_target_is_passed_for_good(points, expected)
     assert queries_needed(points) == (expected if expected is None else pytest.approx(expected))
 
 
+@pytest.mark.slow
 def test_recorded_answers_are_compared_on_the_same_subsets(shared):
     folder = shared / "data" / "cohen-nissim"
     records = list(compare_recorded(folder, 2, sizes=(1500, 2500), decoders=("lp", "auto")))
