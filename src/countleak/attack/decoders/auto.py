@@ -23,6 +23,7 @@ from countleak.attack.guess import Guess, Sampled
 from countleak.attack.law import fit_normal
 from countleak.attack.noise import Noise, Threshold
 from countleak.attack.queries.ids import Id
+from countleak.attack.queries.rows import Dense
 from countleak.attack.readings import zeros_hidden
 from countleak.attack.rules import Rules, in_words, inferred_in_words
 from countleak.attack.secrets import Category, Number, Secret
@@ -86,20 +87,25 @@ class AutoDecoder:
     def _decode_many(self, transcript: Transcript) -> Guess:
         """The guess by message passing; where that does not settle, by ``_decode_few_people``."""
         released = transcript.where(transcript.released)
-        if transcript.ids.size < FEWEST_PASSED:
-            return self._decode_few_people(transcript, released)
+        if isinstance(released.queries.rows, Dense):
+            # What a system repeats of itself says nothing new.
+            released = distinct(released, self.rules.sticky)
         passing = Messages(self.prior, self.rules, self.progress)
         guess = Informed(passing, self.known).decode(released)
-        if guess.basis.misfit and transcript.ids.size <= MOST_SQUARES:
-            return self._decode_few_people(transcript, released)
+        few = transcript.ids.size < FEWEST_PASSED
+        if few or (guess.basis.misfit and transcript.ids.size <= MOST_SQUARES):
+            return self._decode_few_people(transcript, released, guess.basis.misfit)
         why = f"of {len(transcript)} answers about {transcript.ids.size} people, more than are "
         why += "sampled from, message passing takes all in"
         return self._labelled(guess, guess.basis.noise or Noise(), why)
 
-    def _decode_few_people(self, transcript: Transcript, released: Transcript) -> Guess:
+    def _decode_few_people(
+        self, transcript: Transcript, released: Transcript, misfit: str
+    ) -> Guess:
         """The guess by least squares, or by the paper's program where many answers are far off.
 
         More answers than the sampler takes in are enough for either; what is hidden is left out.
+        Neither gives a probability where messages found a ``misfit``.
         """
         guess = Informed(LeastSquares(), self.known).decode(released)
         off = released.residuals(guess.values.astype(np.float64))
@@ -110,6 +116,8 @@ class AutoDecoder:
             guess = Informed(Rounding(), self.known).decode(released)
         else:
             why += "none is far off: least squares, which is cautious about how sure it is"
+        if misfit:
+            guess = replace(guess, probability=None, basis=replace(guess.basis, misfit=misfit))
         return self._labelled(guess, Noise(spread), why)
 
     def _labelled(self, guess: Guess, noise: Noise, why: str) -> Guess:

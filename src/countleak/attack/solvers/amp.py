@@ -22,10 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countleak.attack.solvers.channels import Channel, Normal
-from countleak.attack.solvers.products import Centred, Products
+from countleak.attack.solvers.products import Centred, Products, on_host
 from countleak.progress import Progress, silent
 
 ROUNDS = 150
+# tau^2 from which the rate of ones is averaged over, by so many of the people.
+BLURRED, SAMPLE = 0.2, 10_000
 # Shares of the new messages that are tried in turn, until they settle.
 DAMPINGS = (1.0, 0.6, 0.3)
 # Probabilities that move less per round, on average, have stopped.
@@ -112,10 +114,14 @@ class MessagePassing:
             g = damping * (new - new.mean()) + (1 - damping) * g
             tau2 = max(float((g * g).mean()) / (m * A.variance * slope**2), 1e-6)
             r = p + A.tdot(g) / (m * A.variance * slope)
+            blurred = self.prior is None and tau2 > BLURRED
+            if blurred:
+                rate = _rate(on_host(r[:: -(-n // SAMPLE)]))
+                r = r - r.mean() + rate
             likelier = _posterior(r, tau2, rate)
             change = float(np.abs(likelier - p).mean())
             p = damping * likelier + (1 - damping) * p
-            if self.prior is None:
+            if self.prior is None and not blurred:
                 rate = float(np.clip(likelier.mean(), 0.5 / n, 1 - 0.5 / n))
             onsager = n * float((likelier * (1 - likelier)).mean()) / (m * slope * tau2)
             least = min(least, tau2)
@@ -132,6 +138,23 @@ def _posterior(r: NDArray[np.float64], tau2: float, rate: float) -> NDArray[np.f
     odds = np.clip((r - 0.5) / tau2 + np.log(rate / (1 - rate)), -700, 700)
     p: NDArray[np.float64] = 1 / (1 + np.exp(-odds))
     return p
+
+
+def _rate(r: NDArray[np.float64]) -> float:
+    """The rate of ones to expect by the shape of r alone, all rates being as likely beforehand.
+
+    Where bits are hardly seen through the noise, what all r have in common follows the rate that
+    was assumed, and says nothing of it.
+    """
+    rates = np.linspace(0.01, 0.99, 99)
+    centred = r - r.mean()
+    spread = float((centred * centred).mean())
+    tau2 = np.maximum(spread - rates * (1 - rates), spread / 100)
+    one = np.log(rates) - (centred[:, None] - (1 - rates)) ** 2 / (2 * tau2)
+    zero = np.log(1 - rates) - (centred[:, None] + rates) ** 2 / (2 * tau2)
+    likelihood = (np.logaddexp(one, zero) - np.log(tau2) / 2).sum(axis=0)
+    weight = np.exp(likelihood - likelihood.max())
+    return float(rates @ weight / weight.sum())
 
 
 def _doubt(r: NDArray[np.float64], tau2: float, change: float) -> str:
