@@ -1,26 +1,39 @@
 # make demo       set up and run the main job
 # make test       set up and run lint, types, import contracts and tests
-# make test-all   the same with the slow tests
+# make test-all   the same with the slow tests, as before a release
+# make check      lint, types, contracts, and for at most 40 s the tests of what changed since BASE
 # make docs       set up and build the documentation in site/
 # make clean      remove what the above made
 
 PYTHON ?= python3
+# What `make check` compares with.
+BASE ?= main
 VENV := .venv
 BIN := $(VENV)/bin
-# Two processes; the tests of a file stay together, for they share servers.
-IN_PARALLEL := -n 2 --dist loadfile
+# Two processes; one that has no tests left takes some from the other.
+IN_PARALLEL := -n 2 --dist worksteal
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint docs clean
+.PHONY: demo test test-all check ready compiled lint docs clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/countleak demo
 
-test: lint
+test: ready
 	$(BIN)/pytest $(IN_PARALLEL)
 
-test-all: lint
+test-all: ready
 	$(BIN)/pytest $(IN_PARALLEL) -m "slow or not slow"
+
+check: lint
+	$(BIN)/python -m tests.affected $(BASE) | xargs --no-run-if-empty $(BIN)/pytest $(IN_PARALLEL) --within 40
+
+# What all tests need: compiled code is made once, while the other core checks types.
+ready: $(VENV)/test-ready
+	$(MAKE) -j 2 lint compiled
+
+compiled: $(VENV)/test-ready
+	$(BIN)/python -m tests.compiled
 
 lint: $(VENV)/test-ready
 	$(BIN)/ruff check .

@@ -1,7 +1,12 @@
-"""Fixtures: the folder of recorded answers, a PostgreSQL server, a browser, small worlds."""
+"""Fixtures: the folder of recorded answers, a PostgreSQL server, a browser, small worlds.
+
+It also keeps the tests quick: an unmarked test that takes over `MOST_SECONDS` of processor time
+fails, and `--within SECONDS` leaves out the tests that did not begin in that time.
+"""
 
 import importlib.util
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +16,54 @@ from countleak.attack.queries.arithmetic import numeric_server
 from countleak.audit.people import People, generated_bank
 from countleak.audit.targets.recorded import RecordedRange, read_ranges
 from tests.browser import Visitor, chromium
+
+# Processor time of a test that is not marked slow, its finished processes included.
+MOST_SECONDS = 15.0
+# Tests that share a server come one after the other, so that few workers start it.
+SHARED_SERVERS = ("server", "served", "lab", "postgres", "browser")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--within", type=float, help="leave out tests that begin later, in seconds")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.stash[BEGAN] = time.monotonic()
+
+
+BEGAN = pytest.StashKey[float]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that share a server side by side; all others keep their order."""
+
+    def group(item: pytest.Item) -> int:
+        fixtures = getattr(item, "fixturenames", ())
+        return next((i for i, name in enumerate(SHARED_SERVERS) if name in fixtures), -1)
+
+    items.sort(key=group)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    within = item.config.getoption("within")
+    if within is not None and time.monotonic() - item.config.stash[BEGAN] > within:
+        pytest.skip(f"left out: it would begin after {within:g} s")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that takes too long and is not marked slow."""
+    before = processor_time()
+    result = yield
+    spent = processor_time() - before
+    if spent > MOST_SECONDS and item.get_closest_marker("slow") is None:
+        pytest.fail(f"{spent:.0f} s of processor time, over {MOST_SECONDS:g}: mark it slow")
+    return result
+
+
+def processor_time() -> float:
+    """The processor time of this process and of the processes that it waited for, in seconds."""
+    return sum(os.times()[:4])
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,65 @@
+"""Compiles what Numba compiles, before tests that run side by side would each wait for it.
+
+python -m tests.compiled
+"""
+
+import numpy as np
+
+import countleak as cl
+from countleak.attack.ledger.bounds import Bounder
+from countleak.attack.ledger.posterior import draws_of
+from countleak.attack.ledger.row_space import RowSpace
+from countleak.attack.posterior.sphere import search
+from countleak.attack.programs import Objective, Problem
+from countleak.attack.queries.hashing import HashedRows
+from countleak.attack.queries.rows import Packed
+from countleak.attack.solvers.interior import InteriorPoint
+from countleak.attack.transcript import Answers
+from tests.attack.ledger.test_posterior import square
+
+
+def compile_all() -> None:
+    """Run everything that is compiled once, on little."""
+    rng = np.random.default_rng(0)
+    _compile_solver(rng)
+    _compile_sampler(rng)
+    _compile_products(rng)
+    _compile_ledger(rng)
+
+
+def _compile_solver(rng: np.random.Generator) -> None:
+    A = rng.integers(0, 2, (160, 12)).astype(np.int8)
+    b = A @ rng.integers(0, 2, 12) + rng.normal(0, 1.0, 160)
+    solver = InteriorPoint()
+    solver.solve(Problem(A, b, Objective.L1))
+    solver.solve(Problem(A, b, Objective.L1, 5.0))
+    solver.solve(Problem(A, b, Objective.NONE, 5.0))
+    search(A.astype(float), b, np.zeros(12), 100)
+
+
+def _compile_sampler(rng: np.random.Generator) -> None:
+    bank = cl.generated_bank(seed=7).between(2000, 2200)
+    queries = cl.random_subsets(bank.ids, 60, rng)
+    for secret in (cl.Bit("status = 'C'"), cl.Category("status", ("A", "B", "C", "D"))):
+        cl.reconstruct(queries, cl.Simulated(bank, secret, cl.Gaussian(1.0)), secret=secret)
+    few = queries.take(np.arange(10))
+    counts = few.dot(bank.truth("status = 'C'").astype(np.float64))
+    cl.AutoDecoder().decode(cl.Transcript.of(few, Answers.to_all(counts)))
+
+
+def _compile_products(rng: np.random.Generator) -> None:
+    matrix = rng.integers(0, 2, (128, 64), dtype=np.int8)
+    for rows in (Packed.of([matrix], 128, 64), HashedRows(5, np.arange(128), np.arange(64))):
+        rows.tdot(rows.dot(np.ones(64)))
+
+
+def _compile_ledger(rng: np.random.Generator) -> None:
+    rows = np.packbits(rng.integers(0, 2, (40, 64), np.uint8), axis=1, bitorder="little")
+    RowSpace(rows.view(np.uint64), 64).pinned(np.ones(64, np.int64), 1)
+    table = square(3, 20)
+    Bounder(table.ledger).interval(np.array([0]))
+    draws_of(table, np.ones(9), rng)
+
+
+if __name__ == "__main__":
+    compile_all()
