@@ -12,6 +12,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two processes; one that has no tests left takes some from the other.
 IN_PARALLEL := -n 2 --dist worksteal
+# Threads of a linear algebra that share cores with other tests wait for each other.
+test test-all check: export OPENBLAS_NUM_THREADS = 1
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test test-all check ready compiled lint docs clean

@@ -126,14 +126,14 @@ def test_an_engine_that_refuses_ends_with_its_target(path):
 
 def test_an_audit_ends_when_the_budget_does_and_says_what_leaked_until_then(run, path):
     target = f"cmd:{sys.executable} {ENGINE} people.csv spends"
-    done = run("audit", target, *AUDIT, "--queries", 60)
+    done = run("audit", "--no-report", target, *AUDIT, "--queries", 60)
     assert done.code == 0, done.err
     assert f"7 answers about {len(PEOPLE)} people" in done.out
     assert (
         "Asking ended after 7 answers, for the system refused: the budget of 7 is spent" in done.out
     )
     assert "guessing without any answer gets" in done.out
-    words = ("audit", target, *AUDIT, "--queries", 60, "--folder", "again")
+    words = ("audit", "--no-report", target, *AUDIT, "--queries", 60, "--folder", "again")
     found = run(*words, "--json").json
     assert (found["refused"], found["answers"]) == ("the budget of 7 is spent", 7)
     judged = run(*words[:-1], "judged", "--fail-above", 0)
@@ -143,14 +143,14 @@ def test_an_audit_ends_when_the_budget_does_and_says_what_leaked_until_then(run,
 
 def test_a_question_that_is_refused_does_not_end_the_others(run, path):
     target = f"cmd:{sys.executable} {ENGINE} people.csv picks"
-    done = run("audit", target, *AUDIT, "--queries", 60, "--json")
+    done = run("audit", "--no-report", target, *AUDIT, "--queries", 60, "--json")
     assert done.code == 0, done.err
     assert (done.json["answers"], done.json["refused"]) == (48, "not on a Thursday")
 
 
 def test_a_system_that_answers_nothing_is_no_audit(run, path):
     target = f"cmd:{sys.executable} {ENGINE} people.csv refuses"
-    done = run("audit", target, *AUDIT, "--queries", 60, "--fail-above", 0.5)
+    done = run("audit", "--no-report", target, *AUDIT, "--queries", 60, "--fail-above", 0.5)
     assert done.code == 2
     assert "not for you" in done.err
 

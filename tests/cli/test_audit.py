@@ -333,7 +333,7 @@ def test_a_table_that_does_not_hold_the_people_cannot_pass(run, tmp_path, plain,
     rows = "".join(f"nobody {i},{i},{'AC'[i % 2]}\n" for i in range(20))
     key = ",".join(f'"{name.replace(chr(34), 2 * chr(34))}"' for name in KEY)
     (tmp_path / "people.csv").write_text(f'{key},"{STATUS}"\n{rows}')
-    audit = ("audit", plain, "--people", "people.csv", "--id", ",".join(KEY), "--table", TABLE)
+    audit = (*AUDIT, plain, "--people", "people.csv", "--id", ",".join(KEY), "--table", TABLE)
     secret = ("--secret", f"\"{STATUS}\" = 'C'", "-m", 60, "--fail-above", 0.5)
     result = run(*audit, *secret, *words)
     assert result.code == 2
@@ -343,7 +343,7 @@ def test_a_table_that_does_not_hold_the_people_cannot_pass(run, tmp_path, plain,
 
 def test_an_audit_whose_answers_were_all_suppressed_cannot_pass(run, tmp_path):
     (tmp_path / "few.csv").write_text("id,status\n1,A\n2,C\n3,C\n")
-    result = run("audit", "few.csv", "--secret", "status = 'C'", "-m", 60, "--fail-above", 0.5)
+    result = run(*AUDIT, "few.csv", "--secret", "status = 'C'", "-m", 60, "--fail-above", 0.5)
     assert result.code == 2
     assert "every answer was suppressed" in result.err
 

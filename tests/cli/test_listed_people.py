@@ -67,12 +67,12 @@ def test_of_many_tables_the_one_that_is_named_is_shown(run, tmp_path):
 
 
 def test_a_plain_database_is_audited_by_one_command(run, tmp_path):
-    said = run("audit", *CLINIC, *ID, *HIV, "-m", 300, "--fail-above", 0.2)
+    said = run("audit", "--no-report", *CLINIC, *ID, *HIV, "-m", 300, "--fail-above", 0.2)
     assert said.code == 1
     assert "Probed with" in said.out
     assert "120 people's values are implied, if every answer is the exact count" in said.out
     rows = sqlite3.connect(tmp_path / "clinic.db")
-    told = run("audit", *CLINIC, *ID, *HIV, "-m", 300, "--json").json
+    told = run("audit", "--no-report", *CLINIC, *ID, *HIV, "-m", 300, "--json").json
     assert told["accuracy"] is None
     assert told["implied"] == 120
     rows.close()
@@ -80,7 +80,7 @@ def test_a_plain_database_is_audited_by_one_command(run, tmp_path):
 
 def test_its_tables_are_asked_in_one_statement_each(run):
     known = ("--known", "age,born", "--family", "tables", "-m", 5)
-    said = run("audit", *CLINIC, *ID, *HIV, *known)
+    said = run("audit", "--no-report", *CLINIC, *ID, *HIV, *known)
     assert said.code == 0
     assert said.err.splitlines()[0] == "5 tables to sqlite:///clinic.db, like"
     assert "GROUP BY 1" in said.err
@@ -101,7 +101,17 @@ def test_of_a_million_people_some_are_read_at_once_and_all_are_too_many(run, tmp
         rows = ((at, at * 2654435761 >> 8 & 1) for at in range(1_000_000))
         connection.executemany("INSERT INTO people VALUES (?, ?)", rows)
     connection.close()
-    words = ("audit", "sqlite:///big.db", "--table", "people", "--id", "id", "--secret", "ill = 1")
+    words = (
+        "audit",
+        "--no-report",
+        "sqlite:///big.db",
+        "--table",
+        "people",
+        "--id",
+        "id",
+        "--secret",
+        "ill = 1",
+    )
     many = run(*words)
     assert many.code == 2
     assert "lists more than 20,000 people; choose some by a range of ids" in many.err
@@ -135,5 +145,15 @@ def test_people_of_composite_keys_and_dates_are_asked_by_tables(run, tmp_path, k
     said = run("probe", word, "--table", "visits", "--id", "clinic,No", "--known", "day", "--json")
     tables = next(each for each in said.json["tried"] if each["family"] == "tables")
     assert (tables["refused"], tables["noise"]) == (None, 0)
-    words = ("audit", word, "--table", "visits", "--id", "clinic,No", *secret, "--json")
+    words = (
+        "audit",
+        "--no-report",
+        word,
+        "--table",
+        "visits",
+        "--id",
+        "clinic,No",
+        *secret,
+        "--json",
+    )
     assert run(*words, "--family", "tables").json["family"] == "tables"

@@ -123,7 +123,17 @@ main()
     [
         ("--help",),
         ("plan", "--people", "census:9", "--family", "subsets", "-m", "20"),
-        ("audit", "simulated", "--people", "census:9", "--secret", "sex = 1", "-m", "60"),
+        (
+            "audit",
+            "simulated",
+            "--people",
+            "census:9",
+            "--secret",
+            "sex = 1",
+            "-m",
+            "60",
+            "--no-report",
+        ),
         ("budget", "--n", "100", "-m", "300", "--sigma", "4"),
         ("solve", "--help"),
         ("serve", "--help"),
