@@ -9,7 +9,7 @@ from countleak.diffix.salt import Salt
 from countleak.lab_page.attack import LOOKS, Attack, Decoding, Look, Stopped
 from countleak.lab_page.settings import NOISES, SECRET, AttackSettings, people_of
 
-SMALL = {"people": 30, "questions": 240, "seed": 5}
+SMALL = {"people": 20, "questions": 120, "seed": 5}
 
 
 def library(target, people, **more):
@@ -17,7 +17,7 @@ def library(target, people, **more):
         people,
         secret="status = 'C'",
         target=target,
-        queries=240,
+        queries=120,
         asking=cl.Asking(seed=5),
         **more,
     )
@@ -44,7 +44,7 @@ def test_every_system_but_the_one_that_refuses_is_compared_here():
 
 @pytest.mark.parametrize("noise", TARGETS)
 def test_an_attack_ends_as_the_library_ends_it(noise, tmp_path):
-    people = people_of(30)
+    people = people_of(20)
     expected = library(TARGETS[noise](people), people)
     found = run(AttackSettings(noise=noise, size=2.0, **SMALL), tmp_path)
     assert found.lines == tuple(str(expected).splitlines())
@@ -56,7 +56,7 @@ def test_an_attack_ends_as_the_library_ends_it(noise, tmp_path):
     ("word", "decoder"), [("lp", cl.decoders.Rounding()), ("ls", cl.decoders.LeastSquares())]
 )
 def test_so_it_does_with_a_decoder_that_was_chosen(word, decoder, tmp_path):
-    people = people_of(30)
+    people = people_of(20)
     expected = library(TARGETS["gaussian"](people), people, decoder=decoder)
     found = run(AttackSettings(noise="gaussian", size=2.0, decoder=word, **SMALL), tmp_path)
     assert found.record["people"] == expected.people.columns()
@@ -74,9 +74,9 @@ def test_whoever_watches_sees_the_answers_come_in_and_the_decoder_work(tmp_path)
     heard = []
     end = run(AttackSettings(noise="gaussian", **SMALL), tmp_path, heard.append)
     looks = [each for each in heard if isinstance(each, Look)]
-    assert [look.answered for look in looks] == [10 * i for i in range(1, LOOKS + 1)]
+    assert [look.answered for look in looks] == [5 * i for i in range(1, LOOKS + 1)]
     assert any(isinstance(each, Decoding) for each in heard)
-    truth = people_of(30).truth(Bit("status = 'C'")) == 1
+    truth = people_of(20).truth(Bit("status = 'C'")) == 1
     right = [int((look.values == truth).sum()) for look in (looks[0], end.look)]
     assert right[0] < right[1] == end.record["score"]["right"]
 
@@ -98,7 +98,7 @@ def test_an_attack_that_was_stopped_and_resumed_ends_the_same(looks, tmp_path):
     resumed = []
     found = run(settings, tmp_path, resumed.append)
     # All that was answered before is there at once.
-    assert resumed[0].answered == 10 * looks
+    assert resumed[0].answered == 5 * looks
     assert np.array_equal(resumed[0].probability, heard[-1].probability)
     assert found.record == whole.record
     assert found.lines == whole.lines

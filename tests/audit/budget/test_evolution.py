@@ -61,20 +61,25 @@ def simulate(attack, decoder, trials, seed=11):
 @pytest.mark.parametrize(
     ("attack", "decoder", "trials"),
     [
-        (Attack(60, 120, Gaussian(4.0)), LS, 100),
         (Attack(60, 400, Gaussian(4.0)), LS, 100),
         (Attack(60, 120, Gaussian(4.0)), LP, 60),
-        (Attack(60, 400, Gaussian(4.0)), LP, 30),
-        (Attack(60, 300, Gaussian(4.0), prior=0.2), LS, 100),
-        (Attack(60, 300, Gaussian(4.0), prior=0.2), LP, 40),
         (Attack(60, 120, Gaussian(4.0), family=SIGNS), LS, 100),
-        (Attack(60, 300, Gaussian(4.0), family=subsets_of(0.2)), LS, 100),
         (Attack(60, 250, Laplace(4.0)), LP, 60),
-        (Attack(60, 250, Laplace(4.0)), LS, 60),
         (Attack(60, 250, Uniform(7)), LP, 60),
-        (Attack(40, 160, Gaussian(4.0)), BAYES, 30),
         (Attack(40, 160, Gaussian(4.0), prior=0.2), BAYES, 30),
-        (Attack(40, 160, Laplace(4.0)), BAYES, 30),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (
+                (Attack(60, 120, Gaussian(4.0)), LS, 100),
+                (Attack(60, 400, Gaussian(4.0)), LP, 30),
+                (Attack(60, 300, Gaussian(4.0), prior=0.2), LS, 100),
+                (Attack(60, 300, Gaussian(4.0), prior=0.2), LP, 40),
+                (Attack(60, 300, Gaussian(4.0), family=subsets_of(0.2)), LS, 100),
+                (Attack(60, 250, Laplace(4.0)), LS, 60),
+                (Attack(40, 160, Gaussian(4.0)), BAYES, 30),
+                (Attack(40, 160, Laplace(4.0)), BAYES, 30),
+            )
+        ),
     ],
     ids=lambda value: getattr(value, "name", str(value)[:90]),
 )
