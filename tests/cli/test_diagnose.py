@@ -41,6 +41,7 @@ def test_rounding_is_seen(run, planned):
     assert "rounding to multiples of 5, within 2" in run("diagnose", "answers.jsonl").out
 
 
+@pytest.mark.slow
 def test_recorded_answers_are_diagnosed_range_by_range(run, shared):
     found = run("diagnose", shared / "data" / "cohen-nissim", "--json").json
     odd = {g["value"] for g in found["10000-12000"]["groups"] if g["odd"]}

@@ -32,12 +32,12 @@ def test_probabilities_mean_what_they_say():
 
 def test_a_skewed_prior_is_used():
     setting = Setting(m=100, sigma=8.0, prior=0.1)
-    assert accuracy(Bayes(), setting) > accuracy(LeastSquares(), setting) + 0.05
-    assert accuracy(Bayes(prior=0.1), setting) > 0.85
+    assert accuracy(Bayes(), setting, 2) > accuracy(LeastSquares(), setting, 2) + 0.05
+    assert accuracy(Bayes(prior=0.1), setting, 2) > 0.85
 
 
 def test_suppressed_answers_are_worth_more_than_zeros():
     setting = Setting(101, 150, 2.0, 12 / 101, "suppressed")
     censored = Bayes(Noise(threshold=Threshold(), floor=0.0))
-    assert accuracy(censored, setting) > 0.985
-    assert accuracy(Rounding(), setting) < 0.93
+    assert accuracy(censored, setting, 2) > 0.985
+    assert accuracy(Rounding(), setting, 2) < 0.93
