@@ -19,8 +19,8 @@ from tests.browser import Visitor, chromium
 
 # Processor time of a test that is not marked slow, its finished processes included.
 MOST_SECONDS = 15.0
-# Tests that share a server come one after the other, so that few workers start it.
-SHARED_SERVERS = ("server", "served", "lab", "postgres", "browser")
+# Tests that share a server or an audit come one after the other, so that few workers make it.
+SHARED = ("server", "served", "lab", "postgres", "browser", "leaking", "hopeless", "unknown")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,13 +35,15 @@ BEGAN = pytest.StashKey[float]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests that share a server side by side; all others keep their order."""
-
-    def group(item: pytest.Item) -> int:
-        fixtures = getattr(item, "fixturenames", ())
-        return next((i for i, name in enumerate(SHARED_SERVERS) if name in fixtures), -1)
-
-    items.sort(key=group)
+    """Put files whose tests share something dear side by side; all others keep their order."""
+    used: dict[Path, set[str]] = {}
+    for item in items:
+        used.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
+    place = {
+        path: next((i for i, name in enumerate(SHARED) if name in names), -1)
+        for path, names in used.items()
+    }
+    items.sort(key=lambda item: place[item.path])
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

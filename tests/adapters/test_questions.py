@@ -126,19 +126,17 @@ def test_an_engine_that_refuses_ends_with_its_target(path):
 
 def test_an_audit_ends_when_the_budget_does_and_says_what_leaked_until_then(run, path):
     target = f"cmd:{sys.executable} {ENGINE} people.csv spends"
-    done = run("audit", "--no-report", target, *AUDIT, "--queries", 60)
-    assert done.code == 0, done.err
+    words = ("audit", "--no-report", target, *AUDIT, "--queries", 60, "--fail-above", 0)
+    done = run(*words)
+    assert done.code == 1, done.err
+    assert "by the 7 answers given; 0.0% is allowed" in done.out
     assert f"7 answers about {len(PEOPLE)} people" in done.out
     assert (
         "Asking ended after 7 answers, for the system refused: the budget of 7 is spent" in done.out
     )
     assert "guessing without any answer gets" in done.out
-    words = ("audit", "--no-report", target, *AUDIT, "--queries", 60, "--folder", "again")
-    found = run(*words, "--json").json
+    found = run(*words, "--folder", "again", "--json").json
     assert (found["refused"], found["answers"]) == ("the budget of 7 is spent", 7)
-    judged = run(*words[:-1], "judged", "--fail-above", 0)
-    assert judged.code == 1
-    assert "by the 7 answers given; 0.0% is allowed" in judged.out
 
 
 def test_a_question_that_is_refused_does_not_end_the_others(run, path):

@@ -54,7 +54,7 @@ def test_laplace_noise(counted, rounded):
 def test_whole_answers_that_were_rounded_down_are_told_from_others():
     """As an engine does that cuts off the digits of Laplace noise; bits can hide half a person."""
     down, right = [], []
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng([7, seed])
         queries, bits = random_subsets(np.arange(73), 300, rng), rng.random(73) < 0.6
         noisy = queries.dot(bits.astype(float)) + rng.laplace(0, 1, 300)
@@ -64,8 +64,8 @@ def test_whole_answers_that_were_rounded_down_are_told_from_others():
             assert noise.shape is Shape.LAPLACE
             down.append(noise.offset == DOWN)
             right.append(np.array_equal(Bayes(noise).decode(transcript).values, bits))
-    assert down == [True, False] * 4
-    assert sum(right) >= 7
+    assert down == [True, False] * 2
+    assert sum(right) >= 3
 
 
 @pytest.mark.parametrize(("random", "bound"), [(False, 2.0), (True, 4.0)])

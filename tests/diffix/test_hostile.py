@@ -6,6 +6,7 @@ hostile values among them, and of an empty table, on DuckDB and on a real Postgr
 
 import math
 import re
+from itertools import islice
 
 import duckdb
 import numpy as np
@@ -249,14 +250,17 @@ def seen(databases, name, text):
     return answer.columns
 
 
-def test_every_form_is_answered_or_refused_whatever_the_rows_hold(databases):
+@pytest.mark.parametrize(
+    "every", [5, pytest.param(1, marks=pytest.mark.slow)], ids=["one in five", "all"]
+)
+def test_every_form_is_answered_or_refused_whatever_the_rows_hold(databases, every):
     answered = 0
-    for text in statements():
+    for text in islice(statements(), 0, None, every):
         expected = seen(databases, "empty", text)
         for name in ("honest", "hostile"):
             assert seen(databases, name, text) == expected, text
         answered += isinstance(expected, tuple)
-    assert answered > 250
+    assert answered > 250 / every
 
 
 def test_a_question_about_one_hostile_person_is_answered_like_one_about_nobody(databases):

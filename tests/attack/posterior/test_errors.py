@@ -134,7 +134,7 @@ def test_people_counted_twice_are_found_and_everyone_is_still_read():
 
 def test_errors_of_those_who_count_are_found_and_claims_are_as_right_as_they_say():
     claims = right = 0
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng([9, seed])
         queries, secret = random_subsets(np.arange(80), 1500, rng), rng.integers(0, 2, 80)
         counted = secret * (1 + rng.normal(0, 0.4, 80))
@@ -146,5 +146,5 @@ def test_errors_of_those_who_count_are_found_and_claims_are_as_right_as_they_say
         guess = AutoDecoder().decode(transcript)
         claims += int((guess.confidence >= 0.95).sum())
         right += int((guess.values == secret)[guess.confidence >= 0.95].sum())
-    assert claims > 100
+    assert claims > 50
     assert right >= 0.93 * claims
