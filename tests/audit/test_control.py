@@ -11,7 +11,7 @@ SECRET = "status = 'C'"
 
 def audited(sigma, people=None, secret=SECRET):
     people = people or cl.generated_bank(seed=7).between(2000, 2999)
-    return cl.audit(people, secret=secret, target=cl.Gaussian(sigma), queries=400)
+    return cl.audit(people, secret=secret, target=cl.Gaussian(sigma), queries=250)
 
 
 @pytest.mark.parametrize(("sigma", "low", "high"), [(1.0, 0.8, 1.0), (500.0, 0.0, 0.35)])

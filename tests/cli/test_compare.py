@@ -3,8 +3,8 @@ import pytest
 from tests.cli.conftest import run_once
 
 AUDIT = (
-    "audit", "simulated", "--people", "census:16", "--secret", "sex = 1", "--family", "subsets",
-    "-m", 80, "--mechanism", "gaussian",
+    "audit", "simulated", "--people", "census:12", "--secret", "sex = 1", "--family", "subsets",
+    "-m", 40, "--mechanism", "gaussian",
 )  # fmt: skip
 
 
