@@ -22,7 +22,7 @@ import typer
 from numpy.typing import NDArray
 
 from benchmarks.gpu import measure_gpu
-from benchmarks.start import main
+from benchmarks.start import main, whole_from
 from countleak.attack.decoders.auto import FEWEST_PASSED
 from countleak.attack.queries.hashing import HashedRows
 from countleak.attack.solvers.amp import MessagePassing
@@ -283,7 +283,7 @@ def scale(
     if gpu is not None:
         measure_gpu(gpu)
         return
-    people = [options.whole_from(part, "--sizes") for part in sizes.split(",")]
+    people = [whole_from(part, "--sizes") for part in sizes.split(",")]
     for path in (picture, law):
         if path:
             require_drawing(path)

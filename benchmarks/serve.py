@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from benchmarks.start import main
+from benchmarks.start import main, whole_from
 from countleak.attack.queries.arithmetic import numeric_server
 from countleak.attack.queries.digits import digit_queries
 from countleak.attack.secrets import Bit
@@ -139,7 +139,7 @@ def serve(
     json: options.Json = False,
 ) -> None:
     """Time digit queries through the server, in process, and on a plain PostgreSQL."""
-    counts = [options.whole_from(part, "--connections") for part in connections.split(",")]
+    counts = [whole_from(part, "--connections") for part in connections.split(",")]
     with console.progress("serve") as report:
         rows = measure(queries, counts, report)
     if json:

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from benchmarks.peers import PEERS, Peer, using_threads, versions
-from benchmarks.start import main
+from benchmarks.start import main, whole_from
 from countleak.attack.programs import Bracket, Problem, Solution, certify
 from countleak.attack.queries.digits import CONSTANTS, SWEEP_EXPONENTS, digit_queries
 from countleak.attack.queries.subsets import random_subsets
@@ -206,7 +206,7 @@ def solvers(
     json: options.Json = False,
 ) -> None:
     """Time the program from problem to certified solution, against all solvers."""
-    counts = [options.whole_from(part, "--threads") for part in threads.split(",")]
+    counts = [whole_from(part, "--threads") for part in threads.split(",")]
     if picture:
         require_drawing(picture)
     with console.progress("solvers") as report:
@@ -263,7 +263,7 @@ def sizes_of(word: str) -> list[tuple[int, int]]:
     pairs = [part.split("x") for part in word.split(",")]
     if any(len(pair) != 2 for pair in pairs):
         raise InputError(f"--sizes {word!r}: write `paper` or a list like 50x500,1000x10000")
-    return [(options.whole_from(n, "--sizes"), options.whole_from(m, "--sizes")) for n, m in pairs]
+    return [(whole_from(n, "--sizes"), whole_from(m, "--sizes")) for n, m in pairs]
 
 
 def _exponent(rows: Sequence[Row], row: Row) -> str:

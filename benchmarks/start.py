@@ -1,9 +1,11 @@
 """The benchmarks by name, and the start that they share: `python -m benchmarks.NAME`."""
 
+import re
 from importlib import import_module
 
 from countleak import cli
 from countleak.cli.verbs import make_group, make_verb
+from countleak.errors import InputError
 
 BENCHMARKS = {
     "solvers": (
@@ -60,3 +62,10 @@ def main(name: str = "") -> None:
         )
     else:
         cli.main(lambda: make_group("benchmarks", ABOUT, BENCHMARKS), "python -m benchmarks")
+
+
+def whole_from(text: str, flag: str) -> int:
+    """The positive whole number that ``text`` writes."""
+    if not re.fullmatch(r"\s*[0-9]{1,9}\s*", text) or int(text) < 1:
+        raise InputError(f"{flag}: {text!r} is not a whole number above 0")
+    return int(text)

@@ -3,8 +3,9 @@
 A world is pure in its number: the same number gives the same secret, queries and answers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from countleak.attack.queries import Queries
 from countleak.attack.queries.subsets import Subsets, random_subsets
-from countleak.attack.queries.tables import random_tables, table_queries
+from countleak.attack.queries.tables import Table, table_queries
 from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.targets.simulated import Mechanism, SimulatedDiffix, Uniform
+from countleak.errors import InputError
 
 SHARE_WRONG, WRONG_BY = 0.05, 50
 SHARE_NOISY, NOISIER = 0.4, 2.0
@@ -99,6 +101,18 @@ def cells(setting: Setting, rng: np.random.Generator) -> World:
     tables = random_tables(list(columns), setting.m, rng)
     queries = table_queries(np.arange(setting.n), columns, tables)
     return _released_by(Uniform(int(setting.sigma)), queries, secret, rng)
+
+
+def random_tables(
+    columns: Sequence[str], count: int, rng: np.random.Generator, ways: int = 3
+) -> list[Table]:
+    """``count`` different tables that cross up to ``ways`` of the columns."""
+    every = [table for k in range(1, ways + 1) for table in combinations(columns, k)]
+    if count > len(every):
+        raise InputError(
+            f"{len(columns)} columns make {len(every)} tables of up to {ways}, not {count}"
+        )
+    return [every[at] for at in np.sort(rng.choice(len(every), size=count, replace=False))]
 
 
 def _with_noise(queries: Queries, secret: NDArray[np.int8], noise: NDArray[np.float64]) -> World:

@@ -29,11 +29,6 @@ GUIDES = (
 )
 # Guides that ask a PostgreSQL server at $DATABASE.
 ON_POSTGRES = ("how-to/postgresql.md", "recipes/postgresql.md")
-# Where what is shown takes too long for any test, and how long.
-TOO_LONG = {
-    "honesty.md": "hours of simulated systems",
-    "tables-bench.md": "minutes of generated tables, and pytauargus",
-}
 
 
 @pytest.fixture
@@ -74,7 +69,7 @@ def names(pages):
 
 
 def test_every_page_with_something_to_run_is_run():
-    run = names([*PAGES, *SERVED, *WITH_RECORDED, *GUIDES, *ON_POSTGRES]) | set(TOO_LONG)
+    run = names([*PAGES, *SERVED, *WITH_RECORDED, *GUIDES, *ON_POSTGRES])
     runnable = ("```console", "```python", "```yaml")
     for page in DOCS.rglob("*.md"):
         if any(fence in page.read_text() for fence in runnable):

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.honesty.system import answered, bits, counted, matching, noisy, system
-from benchmarks.worlds import World
+from benchmarks.worlds import World, random_tables
 from countleak.attack.noise import Range, Shape
 from countleak.attack.queries import Queries
-from countleak.attack.queries.tables import random_tables, table_queries
+from countleak.attack.queries.tables import table_queries
 from countleak.attack.rules import Rules
 
 PEOPLE = 300

@@ -24,10 +24,10 @@ from benchmarks.tables.residents import (
     residents,
 )
 from countleak.attack.ledger import Ledger
-from countleak.attack.ledger.bounds import Bounder
+from countleak.attack.ledger.bounds import Bounder, Interval
 from countleak.attack.noise import Shape
 from countleak.attack.rules import Rules
-from countleak.audit.releases.findings import Group, interval_of
+from countleak.audit.releases.findings import Group
 from countleak.audit.releases.model import Model, Stated, model_of
 from countleak.audit.scores import wilson
 from countleak.progress import Progress, silent
@@ -144,7 +144,7 @@ def _pinned(
     """Which groups have one count left, how many of those a wrong one, and the seconds it took."""
     begin = perf_counter()
     bounder = Bounder(ledger)
-    intervals = [interval_of(bounder, group, SMALL) for group in groups]
+    intervals = [_interval(bounder, group, SMALL) for group in groups]
     seconds = perf_counter() - begin
     pinned = np.array([each is not None and each.pinned for each in intervals], np.bool_)
     wrong = sum(
@@ -152,6 +152,13 @@ def _pinned(
         for group, each in zip(groups, intervals, strict=True)
     )
     return pinned, wrong, seconds
+
+
+def _interval(bounder: Bounder, group: Group, small: int) -> Interval | None:
+    """What the group's count can be; None where it is no secret, being large or already known."""
+    if group.stated is None and bounder.may_exceed(group.cells, small):
+        return None
+    return bounder.interval(group.cells)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.decoders import SUITES, Suite, compare, pooled_error, queries_needed
-from benchmarks.worlds import KINDS, Setting
+from benchmarks.worlds import KINDS, Setting, random_tables
 from countleak.errors import InputError
 
 
@@ -49,3 +49,10 @@ def test_every_suite_names_decoders_that_exist():
 )
 def test_queries_needed_is_where_the_target_is_passed_for_good(points, expected):
     assert queries_needed(points) == (expected if expected is None else pytest.approx(expected))
+
+
+def test_tables_are_drawn_without_repeating():
+    tables = random_tables(list("abcdef"), 40, np.random.default_rng(0))
+    assert len(set(tables)) == 40
+    with pytest.raises(InputError, match="6 columns make 41 tables of up to 3, not 42"):
+        random_tables(list("abcdef"), 42, np.random.default_rng(0))

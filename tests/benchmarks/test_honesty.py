@@ -117,7 +117,7 @@ def test_an_interval_needs_two_worlds():
 
 
 def test_a_trial_replays():
-    first, again = try_world("clean", 1), try_world("clean", 1)
+    first, again = try_world("ghosts", 1), try_world("ghosts", 1)
     assert np.array_equal(first.attempts[AUTO].confidence, again.attempts[AUTO].confidence)
     assert {name: a.accuracy for name, a in first.attempts.items()} == {
         name: a.accuracy for name, a in again.attempts.items()
