@@ -43,6 +43,29 @@ lint: $(VENV)/test-ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The benchmarks whose figures the README names; bench-decoders takes DATA, bench-scale takes GPU.
+.PHONY: bench-solvers bench-decoders bench-budget bench-tables bench-scale bench-honesty
+DATA ?= $(or $(COUNTLEAK_SHARED),../shared)/data/cohen-nissim
+
+bench-solvers: $(VENV)/test-ready
+	$(BIN)/python -m benchmarks.solvers
+	$(BIN)/python -m benchmarks.solvers --sizes 1000x10000 --repeats 3
+
+bench-decoders: $(VENV)/test-ready
+	$(BIN)/python -m benchmarks.decoders --suite recorded --trials 50 --data $(DATA)
+
+bench-budget: $(VENV)/test-ready
+	$(BIN)/python -m benchmarks.budget --whole-grid
+
+bench-tables: $(VENV)/test-ready
+	$(BIN)/python -m benchmarks.tables
+
+bench-scale: $(VENV)/test-ready
+	$(BIN)/python -m benchmarks.scale $(if $(GPU),--gpu $(GPU))
+
+bench-honesty: $(VENV)/test-ready
+	$(BIN)/python -m benchmarks.honesty
+
 docs: $(VENV)/docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 

@@ -15,7 +15,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 
 
 def verbs(group, prefix=""):
-    """Every verb by what is typed, `lab bench solvers` among them."""
+    """Every verb by what is typed, `lab reproduce` among them."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from verbs(command, f"{prefix}{name} ")

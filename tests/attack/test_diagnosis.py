@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.diagnosis import diagnose
 from countleak.attack.noise import DOWN, Shape
@@ -9,7 +10,6 @@ from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.targets.simulated import Gaussian, Laplace, RoundedToBase, SimulatedDiffix
 from countleak.errors import InputError
-from countleak.lab.bench.worlds import Setting
 
 SEED = np.random.SeedSequence(3)
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.auto import AutoDecoder
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.least_squares import LeastSquares
@@ -10,7 +11,6 @@ from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.transcript import Answers, Transcript
 from countleak.errors import InputError
-from countleak.lab.bench.worlds import Setting
 
 
 def test_claims_at_a_precision():

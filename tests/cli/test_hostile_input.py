@@ -47,7 +47,6 @@ BUDGET = ("budget", "--n", 100, "-m", 300, "--sigma", 4)
 ROUND = ("budget", "--n", 100, "-m", 60, "--mechanism", "round", "--base", 5)
 UNIFORM = ("budget", "--n", 100, "-m", 60, "--mechanism", "uniform", "--bound", 5)
 SWEEP = ("lab", "sweep", "--n", 10, "--queries", "40,80", "--sigma", 4, "--trials", 2, "--jobs", 1)
-BENCH = ("lab", "bench")
 WHO = ("--people", "people.csv")
 SECRET = (*WHO, "--secret", "status = 'C'")
 PLAN = ("plan", *WHO, "--family", "subsets", "-m", 20, "-o", "new.jsonl")
@@ -347,37 +346,6 @@ BATTERY = [
     (SWEEP, "--jobs", (*NO_WHOLE, "0", "-2")),
     (SWEEP, "--seed", (*NO_WHOLE, "-1")),
     (SWEEP, "--out", ("notes.txt", "notes.txt/x", "/dev/null", "/dev/full", "x" * 300)),
-    ((*BENCH, "solvers"), "--sizes", (*NO_LISTS, "10x", "x10", "0x5", "10x60x3", "-1x5")),
-    ((*BENCH, "solvers"), "--rows", NO_WORDS),
-    ((*BENCH, "solvers"), "--repeats", NO_COUNT),
-    ((*BENCH, "solvers"), "--threads", NO_LISTS),
-    ((*BENCH, "solvers"), "--limit", NO_NUMBERS),
-    ((*BENCH, "solvers"), "--picture", NO_PICTURES),
-    ((*BENCH, "batch"), "--n", NO_COUNT),
-    ((*BENCH, "batch"), "--m", NO_COUNT),
-    ((*BENCH, "batch"), "--answers", NO_COUNT),
-    ((*BENCH, "batch"), "--threads", NO_COUNT),
-    ((*BENCH, "sweep"), "--jobs", NO_LISTS),
-    ((*BENCH, "sweep"), "--trials", (*NO_COUNT, "2")),
-    ((*BENCH, "diffix"), "--primes", (*NO_COUNT, "1000000")),
-    ((*BENCH, "questions"), "--ranges", (*NO_LISTS, "2000", "9-1", "1-2-3", "1-2")),
-    ((*BENCH, "questions"), "--salts", NO_COUNT),
-    ((*BENCH, "questions"), "--jobs", (*NO_WHOLE, "0", "-2")),
-    ((*BENCH, "questions"), "--primes", (*NO_COUNT, "1000000")),
-    ((*BENCH, "questions"), "--picture", NO_PICTURES),
-    ((*BENCH, "serve"), "--connections", NO_LISTS),
-    ((*BENCH, "serve"), "--queries", NO_COUNT),
-    ((*BENCH, "decoders"), "--suite", NO_WORDS),
-    ((*BENCH, "decoders"), "--data", ("folder",)),
-    ((*BENCH, "decoders"), "--jobs", (*NO_WHOLE, "0", "-2")),
-    ((*BENCH, "decoders", "--suite", "recorded"), "--data", (*NO_FILES, "", ".")),
-    ((*BENCH, "budget"), "--decoder", NO_WORDS),
-    ((*BENCH, "budget"), "--trials", (*NO_COUNT, "1")),
-    ((*BENCH, "budget"), "--within", NO_NUMBERS),
-    ((*BENCH, "categories"), "--queries", NO_LISTS),
-    ((*BENCH, "categories"), "--sigma", (*NO_NUMBERS, "0", "-1", "1e308")),
-    ((*BENCH, "categories"), "--people", (*NO_COUNT, "1", "1000000000")),
-    ((*BENCH, "categories"), "--picture", NO_PICTURES),
     ((), "", ("", "é", "budge", "--frobnicate", "sweep", "reproduce", "bench")),
     (("lab",), "", ("é", "budget", "--frobnicate")),
 ]

@@ -82,7 +82,7 @@ def test_a_full_disk_behind_the_output_is_one_line(words):
 
 def test_help_and_version(run):
     assert run("--version").out.startswith("countleak 0")
-    for words in ((), ("lab",), ("lab", "bench")):
+    for words in ((), ("lab",)):
         assert run(*words).code == 0
         assert run(*words).out == run(*words, "--help").out
     assert "Did you mean 'budget'?" in run("bugdet").err

@@ -13,7 +13,7 @@ from countleak.attack.programs import Certificate, Solution
 from countleak.errors import InputError, ShapeError
 
 # How far the expected share of right values may be off for systems that differ from every model:
-# what `countleak lab bench honesty` allows.
+# what `python -m benchmarks.honesty` allows.
 MODEL_DOUBT = 0.02
 
 

@@ -9,7 +9,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated
 
@@ -17,7 +17,7 @@ import typer
 from typer.exceptions import TyperException
 
 import countleak
-from countleak.cli.verbs import Group, make_group, show_help
+from countleak.cli.verbs import Group, Verb, make_group, show_help
 from countleak.errors import CountleakError
 from countleak.foreign import clean, clean_lines
 
@@ -84,7 +84,7 @@ VERBS = {
     ),
     "lab": (
         "countleak.cli.lab",
-        "Reproduce the paper, draw maps of your own, and measure countleak against its peers.",
+        "Reproduce the paper, and draw maps of your own.",
     ),
 }
 # What they are for; `test_docs` holds every verb to be listed once.
@@ -122,14 +122,14 @@ def start(
     show_help(context)
 
 
-def main() -> None:
-    """Run the command line; whatever goes wrong ends in one line and an exit code."""
+def main(make: Callable[[], Group | Verb] = build, name: str = "countleak") -> None:
+    """Run a command line called ``name``; whatever goes wrong ends in one line and an exit code."""
     _log_to_stderr()
     for stream in (sys.stdout, sys.stderr):
         # A name that is no text in the terminal's encoding is still to be shown.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    code = _run(sys.argv[1:])
+    code = _run(make, name, sys.argv[1:])
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -141,12 +141,12 @@ def main() -> None:
     sys.exit(code)
 
 
-def _run(words: Sequence[str]) -> int:
+def _run(make: Callable[[], Group | Verb], name: str, words: Sequence[str]) -> int:
     """The exit code after those words."""
     try:
-        group = build()
-        with group.make_context("countleak", list(words)) as context:
-            group.invoke(context)
+        command = make()
+        with command.make_context(name, list(words)) as context:
+            command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
     except TyperException as error:

@@ -264,13 +264,6 @@ def _numbers(word: str, text: str, least: int, most: int) -> list[int]:
     return [int(part) for part in parts]
 
 
-def whole_from(text: str, flag: str) -> int:
-    """The positive whole number that ``text`` writes."""
-    if not re.fullmatch(r"\s*[0-9]{1,9}\s*", text) or int(text) < 1:
-        raise InputError(f"{flag}: {text!r} is not a whole number above 0")
-    return int(text)
-
-
 def exponents_from(word: str) -> tuple[float, ...]:
     """The exponents `attack` (0.5-1.9), `sweep` (0.5-0.9), or a list like 0.5,0.7."""
     named = {"attack": ATTACK_EXPONENTS, "sweep": SWEEP_EXPONENTS}

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.auto import MOST_SAMPLED, AutoDecoder
 from countleak.attack.noise import Shape
 from countleak.attack.posterior import fit
 from countleak.attack.queries.subsets import random_subsets
 from countleak.attack.rules import Rules
 from countleak.attack.transcript import Answers, Transcript
-from countleak.lab.bench.worlds import Setting
 
 
 @pytest.mark.parametrize(

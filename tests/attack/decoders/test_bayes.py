@@ -1,11 +1,11 @@
 import numpy as np
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.decoders.rounding import Rounding
 from countleak.attack.noise import Noise, Threshold
 from countleak.audit.scores import calibration
-from countleak.lab.bench.worlds import Setting
 from tests.attack.decoders.worlds import accuracy
 
 

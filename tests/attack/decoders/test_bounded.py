@@ -3,13 +3,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.noise import Noise, Range, Shape
 from countleak.attack.queries import Queries
 from countleak.attack.queries.subsets import Subsets, random_subsets
 from countleak.attack.transcript import Answers, Transcript
 from countleak.errors import InputError
-from countleak.lab.bench.worlds import Setting
 
 
 def uniform(bound):

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.auto import AutoDecoder
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.bounded import Bounded
@@ -17,7 +18,6 @@ from countleak.attack.queries.subsets import Subsets
 from countleak.attack.transcript import Answers, Transcript
 from countleak.audit.people import read_known
 from countleak.errors import InputError
-from countleak.lab.bench.worlds import Setting
 
 
 @pytest.mark.parametrize(

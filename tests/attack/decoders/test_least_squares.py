@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.least_squares import LeastSquares
-from countleak.lab.bench.worlds import Setting
 
 
 def test_standard_errors_cover():

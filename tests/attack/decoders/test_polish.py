@@ -2,9 +2,9 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.least_squares import LeastSquares
 from countleak.attack.decoders.polish import Polished, descend
-from countleak.lab.bench.worlds import Setting
 
 
 def test_descent_ends_where_no_two_bits_are_better():

@@ -1,8 +1,8 @@
 import pytest
 
+from benchmarks.worlds import Setting
 from countleak.attack.decoders.bayes import Bayes
 from countleak.attack.decoders.robust import Robust
-from countleak.lab.bench.worlds import Setting
 from tests.attack.decoders.worlds import accuracy
 
 

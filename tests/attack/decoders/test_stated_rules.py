@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.honesty.published import tables_suppressed, tables_suppressed_told
 from countleak.attack.decoders.auto import AutoDecoder
-from countleak.lab.bench.systems.published import tables_suppressed, tables_suppressed_told
 
 
 @pytest.mark.parametrize("number", range(4))

@@ -56,7 +56,7 @@ def test_without_a_gpu_the_processor_takes_over_and_says_why():
 @pytest.mark.gpu
 @pytest.mark.skipif(not a_gpu(), reason="no GPU, or no CuPy")
 def test_products_on_the_gpu_are_those_of_the_processor():
-    from countleak.lab.bench.gpu import agreement
+    from benchmarks.gpu import agreement
 
     for seed in range(5):
         assert agreement(seed=seed) < 1e-8
@@ -65,7 +65,7 @@ def test_products_on_the_gpu_are_those_of_the_processor():
 @pytest.mark.gpu
 @pytest.mark.skipif(not a_gpu(), reason="no GPU, or no CuPy")
 def test_message_passing_on_the_gpu_finds_a_hundred_thousand_people():
-    from countleak.lab.bench.gpu import passing
+    from benchmarks.gpu import passing
 
     found = passing(2**17, 2**17, 20.0)
     assert abs(found.accuracy - found.predicted) < 0.002

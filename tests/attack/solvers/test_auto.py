@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.worlds import Setting
 from countleak.attack.programs import Objective, Point, Problem, Solution, Status, certify
 from countleak.attack.solvers import auto
 from countleak.attack.solvers.auto import AutoSolver
 from countleak.attack.solvers.highs import Highs
 from countleak.attack.solvers.interior import warm_up
-from countleak.lab.bench.worlds import Setting
 from tests.attack.solvers.cases import random_case
 
 

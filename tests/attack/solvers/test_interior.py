@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from benchmarks.solvers import instance
 from countleak.attack.programs import (
     Bracket,
     CappedDmt,
@@ -18,7 +19,6 @@ from countleak.attack.solvers import interior
 from countleak.attack.solvers.highs import Highs
 from countleak.attack.solvers.interior import InteriorPoint
 from countleak.errors import InputError
-from countleak.lab.bench.solvers import instance
 from tests.attack.solvers.cases import random_case
 
 

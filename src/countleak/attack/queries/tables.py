@@ -197,18 +197,6 @@ def tables_of(
     return [every[at] for at in sorted(drawn)]
 
 
-def random_tables(
-    columns: Sequence[str], count: int, rng: np.random.Generator, ways: int = 3
-) -> list[Table]:
-    """``count`` different tables that cross up to ``ways`` of the columns."""
-    every = [table for k in range(1, ways + 1) for table in combinations(columns, k)]
-    if count > len(every):
-        raise InputError(
-            f"{len(columns)} columns make {len(every)} tables of up to {ways}, not {count}"
-        )
-    return [every[at] for at in np.sort(rng.choice(len(every), size=count, replace=False))]
-
-
 def _of(part: str | Grouping) -> Grouping:
     return Grouping(part) if isinstance(part, str) else part
 

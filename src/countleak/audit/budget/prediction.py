@@ -4,7 +4,7 @@ The recursions speak of decoders that do their task perfectly. Least squares and
 do. The posterior is sampled, and the number of answers at which the prediction jumps, as it does
 for bounded noise and for little noise in general, is where samplers get stuck: just below and above
 it no shipped decoder attains the prediction, which an ideal one would. ``attained`` decides,
-by what ``countleak lab bench budget --suite named`` measures.
+by what was measured (docs/budget.md).
 """
 
 from dataclasses import dataclass, replace

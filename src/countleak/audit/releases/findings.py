@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countleak.attack.ledger.bounds import Bounder, Interval
+from countleak.attack.ledger.bounds import Interval
 from countleak.attack.ledger.proofs import Proof, Prover
 from countleak.audit.releases.axes import Axis
 from countleak.audit.releases.model import Model, Number
@@ -216,13 +216,6 @@ def parts_of(axis: Axis) -> dict[tuple[int, ...], str]:
             rest = tuple(sorted(set(whole) - set(part)))
             found.setdefault(rest, f"{beside} {other}")
     return found
-
-
-def interval_of(bounder: Bounder, group: Group, small: int) -> Interval | None:
-    """What the group's count can be; None where it is no secret, being large or already known."""
-    if group.stated is None and bounder.may_exceed(group.cells, small):
-        return None
-    return bounder.interval(group.cells)
 
 
 def tells(group: Group, interval: Interval, small: int) -> bool:

@@ -1,0 +1,5 @@
+"""`python -m benchmarks`: the list of all benchmarks."""
+
+from benchmarks.start import main
+
+main()

@@ -1,0 +1,1 @@
+"""Whether decoders are honest on systems nobody tuned them for: the battery and its verdicts."""
