@@ -81,6 +81,7 @@ def served():
     server.communicate(timeout=30)
 
 
+@pytest.mark.slow
 def test_less_noise_on_the_slider_gives_everyone_away(browser, served):
     with browser.visit(served) as visit:
         known = visit.page.get_by_text("secrets guessed right").first

@@ -15,6 +15,9 @@ import pytest
 import countleak
 from countleak.cli import build
 
+# Building the site takes longer than any other test.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 LOOKED_AT = ("", "tutorial/", "reference/options/", "reference/python/", "recipes/tables/", "law/")
 

@@ -4,11 +4,9 @@ A case is a command that works, and one option replaced by each of several value
 """
 
 import shutil
-from functools import cache
 
 import pytest
 
-from countleak import cli
 from tests.cli.conftest import contents, run_once
 
 # What no option for a number takes, and what one for a whole number does not take either.
@@ -404,14 +402,6 @@ def made(tmp_path_factory):
 @pytest.fixture(scope="module")
 def original(made):
     return contents(made)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def built():
-    """One command line serves all values: making it takes longer than reading a word."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli, "build", cache(cli.build))
-        yield
 
 
 def named(part):

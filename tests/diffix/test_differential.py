@@ -31,6 +31,7 @@ PEOPLE = [
     [(5e-324, 0, "%_")],
     [(1e32, 24, "A"), (1e32, 24, "A")],
 ]
+SLOW = pytest.mark.slow
 TYPES = "client_id bigint, amount double precision, duration bigint, status text"
 CARDS = "owner bigint, region text, credit double precision"
 SALT = salt_number(0)
@@ -151,7 +152,7 @@ def both_tables(bank, person, path):
     return Engine(database, release_of("18.1"), SALT)
 
 
-@pytest.mark.parametrize("number", range(len(PEOPLE)))
+@pytest.mark.parametrize("number", [0, 4, *(pytest.param(n, marks=SLOW) for n in (1, 2, 3))])
 def test_questions_over_joined_tables(bank, tmp_path, number):
     without = both_tables(bank, None, tmp_path / "without.duckdb")
     with_person = both_tables(bank, PEOPLE[number], tmp_path / "with.duckdb")

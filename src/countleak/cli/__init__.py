@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -97,8 +98,9 @@ LISTED = {
 }
 
 
+@cache
 def build() -> Group:
-    """The command line."""
+    """The command line, made once."""
     about = (
         "Ask a system many counts, solve for the data behind the answers, and see whose "
         "secret they give away. An audit tool for your own systems."

@@ -42,8 +42,15 @@ def pages(request, tmp_path_factory):
     return {name: (folder / f"{name}.html").as_uri() for name in texts}
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        (390, True),
+        (1440, False),
+        pytest.param(390, False, marks=pytest.mark.slow),
+        pytest.param(1440, True, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", [*AUDITS, "compared"])
 def test_it_fits_can_be_read_by_everyone_and_asks_for_nothing(browser, pages, name, width, dark):
     with browser.visit(pages[name], width=width, dark=dark, offline=True) as visit:

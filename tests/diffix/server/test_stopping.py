@@ -55,7 +55,14 @@ def wait_until_busy(workers):
         pass
 
 
-@pytest.mark.parametrize("way", ["in Python", "in C", "in DuckDB"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "in DuckDB",
+        pytest.param("in Python", marks=pytest.mark.slow),
+        pytest.param("in C", marks=pytest.mark.slow),
+    ],
+)
 def test_a_stuck_statement_holds_up_neither_protocol_nor_sigterm(way):
     with hostile_server(0.1) as (process, port, rest), ThreadPoolExecutor(1) as pool:
         workers = psutil.Process(process.pid).children()

@@ -54,7 +54,15 @@ async def error_of(answer) -> str:
 LATE = "57014: There was no answer within 0.5 seconds."
 
 
-@pytest.mark.parametrize("way", ["in DuckDB", "in Python", "in C", "deaf"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "in DuckDB",
+        "deaf",
+        pytest.param("in Python", marks=pytest.mark.slow),
+        pytest.param("in C", marks=pytest.mark.slow),
+    ],
+)
 def test_whatever_takes_too_long_is_stopped_and_the_next_is_answered(bank, way):
     served = hostile(bank)
 

@@ -1,8 +1,11 @@
+import pytest
+
 from countleak.lab.experiments import Settings
 from countleak.lab.experiments.feasibility import run
 from countleak.lab.experiments.runner import Runner
 
 
+@pytest.mark.slow
 def test_shares_agree_with_the_papers_words(tmp_path):
     heard = []
     settings = Settings(runner=Runner(tmp_path, jobs=2))

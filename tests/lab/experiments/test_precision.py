@@ -4,6 +4,7 @@ from countleak.lab.experiments import Settings
 from countleak.lab.experiments.precision import run
 
 
+@pytest.mark.slow
 def test_the_large_exponents_do_the_harm_in_every_arithmetic(shared, postgres):
     settings = Settings(shared / "data" / "cohen-nissim", arithmetic=postgres)
     outcome = run(settings, lambda done, total: None)

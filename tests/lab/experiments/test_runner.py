@@ -27,6 +27,7 @@ def test_a_run_stores_every_trial_and_does_none_twice(tmp_path):
     assert [record["trial"]["number"] for record in again] == [t.number for t in TRIALS]
 
 
+@pytest.mark.slow
 def test_2000_trials_on_loky_and_on_a_dask_cluster_give_the_same_bits(tmp_path):
     trials = grid(n=(10, 15), queries=(60, 90), sigma=(1.0, 4.0), number=range(250))
     assert len(trials) == 2000
@@ -35,6 +36,7 @@ def test_2000_trials_on_loky_and_on_a_dask_cluster_give_the_same_bits(tmp_path):
     assert [outcome(record) for record in here] == [outcome(record) for record in there]
 
 
+@pytest.mark.slow
 def test_a_killed_dask_worker_loses_nothing(tmp_path):
     distributed = pytest.importorskip("distributed")
     trials = grid(n=60, queries=(500, 650, 750, 850), sigma=4.0, decoder="dini-vertex",

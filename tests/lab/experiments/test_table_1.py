@@ -43,6 +43,7 @@ def test_residuals_at_the_truth_are_those_measured_before(rows):
         assert rows[key]["residual_sd"] == pytest.approx(sd, abs=0.006)
 
 
+@pytest.mark.slow
 def test_numeric_membership_saves_the_bounded_program(shared, postgres):
     settings = Settings(shared / "data" / "cohen-nissim", arithmetic=postgres)
     rows = run(settings, lambda done, total: None).records
