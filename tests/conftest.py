@@ -8,10 +8,12 @@ import importlib.util
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from countleak.attack.posterior import sampling
 from countleak.attack.queries.arithmetic import numeric_server
 from countleak.audit.people import People, generated_bank
 from countleak.audit.targets.recorded import RecordedRange, read_ranges
@@ -104,3 +106,20 @@ def browser() -> Iterator[Visitor]:
 @pytest.fixture(scope="session")
 def bank() -> People:
     return generated_bank(seed=7)
+
+
+@pytest.fixture(scope="module")
+def briefly() -> Iterator[None]:
+    """Decoders sample for a third of their time, and no longer where chains disagree.
+
+    Folders whose subject is not the decoder use it for all their tests.
+    """
+    whole = sampling._run
+
+    def brief(ladders, kind, effort, most, *rest):
+        few = replace(effort, settle=max(effort.settle // 3, 10), keep=max(effort.keep // 3, 20))
+        return whole(ladders, kind, few, few.settle + few.keep, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "_run", brief)
+        yield

@@ -243,22 +243,22 @@ def test_bad_input_says_what_to_write():
 
 def test_an_audit_passes_only_where_the_attack_was_as_good_as_it_should_be():
     """People who are not the system's would otherwise pass for people who are safe."""
-    people = generated_census(30, seed=1)
+    people = generated_census(60, seed=1)
     shuffled = np.random.default_rng(0).permutation(people.columns["sex"])
     others = replace(people, columns={"sex": shuffled})
     target = Simulated(others, Bit("sex = 1"), Gaussian(1.0))
-    result = audit(people, secret="sex = 1", target=target, queries=200)
+    result = audit(people, secret="sex = 1", target=target, queries=400)
     assert result.advantage < 0.6
     with pytest.raises(NoResult, match="these people are not the system's"):
         result.leaks_more_than(0.9)
     bounded = audit(
-        people, secret="sex = 1", target=Simulated(others, Bit("sex = 1"), Uniform(1)), queries=200
+        people, secret="sex = 1", target=Simulated(others, Bit("sex = 1"), Uniform(1)), queries=400
     )
     assert bounded.guess.implied.all()
     with pytest.raises(NoResult, match="these people are not the system's"):
         bounded.leaks_more_than(0.9)
     for sigma, leaks in ((1.0, True), (1000.0, False)):
-        fair = audit(people, secret="sex = 1", target=Gaussian(sigma), queries=200)
+        fair = audit(people, secret="sex = 1", target=Gaussian(sigma), queries=400)
         assert fair.leaks_more_than(0.5) is leaks
 
 

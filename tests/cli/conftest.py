@@ -62,3 +62,8 @@ def contents(folder):
         path.relative_to(folder): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
     }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def brief_decoders(briefly):
+    """No test here is about how well a decoder does."""

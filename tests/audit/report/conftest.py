@@ -38,7 +38,7 @@ def kept(folder, result, **notes):
 
 def subset_audit(sigma, **settings):
     census = cl.generated_census(24, seed=3)
-    pool = cl.random_subsets(census.ids, 80, np.random.default_rng(5))
+    pool = cl.random_subsets(census.ids, 120, np.random.default_rng(5))
     return cl.audit(census, secret="sex = 1", target=cl.Gaussian(sigma), queries=pool, **settings)
 
 
@@ -66,7 +66,7 @@ def hopeless(tmp_path_factory) -> Kept:
 def unknown(tmp_path_factory) -> Kept:
     """The truth is not known: the system knows it, and those who audit it do not."""
     census = cl.generated_census(24, seed=3)
-    pool = cl.random_subsets(census.ids, 80, np.random.default_rng(5))
+    pool = cl.random_subsets(census.ids, 120, np.random.default_rng(5))
     system = cl.Simulated(census, cl.Bit("sex = 1"), cl.Gaussian(1.5))
     strangers = cl.people_of(pd.DataFrame({"uid": census.ids}), "uid")
     result = cl.audit(
