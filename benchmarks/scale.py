@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from json import dumps, loads
 from math import sqrt
@@ -195,9 +196,12 @@ def run_here(name: str, n: int, seed: int) -> Row:
     seconds, elapsed = process_time() - busy, perf_counter() - begin
     right = (found > 0.5) == bits
     expected = float(np.maximum(found, 1 - found).mean()) if name == "message passing" else None
+    memory, predicted = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, None
+    with suppress(NoPrediction):
+        predicted = fixed_point(Attack(n, n, Gaussian(sigma)), recursion).accuracy
     return Row(
-        name, n, sigma, seconds, elapsed, _peak(), float(right.mean()), wilson(int(right.sum()), n),
-        _predicted(Attack(n, n, Gaussian(sigma)), recursion), expected,
+        name, n, sigma, seconds, elapsed, memory, float(right.mean()), wilson(int(right.sum()), n),
+        predicted, expected,
     )  # fmt: skip
 
 
@@ -207,18 +211,6 @@ def simulated(n: int, sigma: float, seed: int) -> tuple[HashedRows, Vector, Vect
     rows = HashedRows(int(rng.integers(2**32)), np.arange(n), np.arange(n))
     bits = rng.integers(0, 2, n).astype(np.float64)
     return rows, bits, np.rint(rows.dot(bits) + rng.normal(0, sigma, n))
-
-
-def _predicted(attack: Attack, recursion: Recursion) -> float | None:
-    try:
-        return fixed_point(attack, recursion).accuracy
-    except NoPrediction:
-        return None
-
-
-def _peak() -> float:
-    """The most memory that this process had, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def leaks(largest: int, seed: int, progress: Progress) -> list[Leak]:

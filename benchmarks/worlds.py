@@ -136,3 +136,69 @@ KINDS: dict[str, Callable[[Setting, np.random.Generator], World]] = {
     "suppressed": suppressed,
     "cells": cells,
 }
+
+
+# Decoders of most suites, by the words of ``benchmarks.decoders``.
+COMPARED = ("lp", "ls", "polished", "bayes", "auto")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Settings to compare decoders on, and the question that they answer."""
+
+    question: str
+    settings: tuple[Setting, ...]
+    decoders: tuple[str, ...] = COMPARED
+
+
+SUITES: dict[str, Suite] = {
+    "queries": Suite(
+        "How many queries does 99% take, n = 100, sigma 4?",
+        tuple(Setting(m=m) for m in (150, 350, 550, 750, 1050, 1250, 1350, 1450, 1750, 2150)),
+    ),
+    "large": Suite(
+        "Fewer answers than people: n = 1000, sigma 2",
+        (Setting(1000, 700, 2.0), Setting(1000, 1000, 2.0)),
+        ("lp", "ls", "bayes", "auto"),
+    ),
+    "misfit": Suite(
+        "What if the system is not as assumed?",
+        (
+            *(Setting(kind=kind) for kind in ("clean", "wrong", "two groups", "offset")),
+            Setting(101, 200, 2.0, 12 / 101, "suppressed"),
+        ),
+        ("lp", "ls", "bayes", "robust", "robust by server", "censored", "auto"),
+    ),
+    "suppression": Suite(
+        "How many queries does 99% take where low counts are suppressed? 12 of 101, sigma 2",
+        tuple(
+            Setting(101, m, 2.0, 12 / 101, "suppressed")
+            for m in (100, 125, 150, 175, 200, 250, 300, 350, 400, 450)
+        ),
+        ("lp", "ls", "censored", "auto"),
+    ),
+    "bounded": Suite(
+        "Uniform noise on cells of tables, 150 people: what is the bound worth?",
+        (
+            Setting(150, 100, 2.0, 0.4, "cells"),
+            Setting(150, 100, 4.0, 0.4, "cells"),
+            Setting(150, 200, 7.0, 0.4, "cells"),
+        ),
+        ("lp", "ls", "bayes", "auto"),
+    ),
+    "stability": Suite(
+        "Does any decoder diverge? 1,000 runs from few answers to many",
+        tuple(Setting(60, m, sigma) for m in (30, 60, 120, 300, 1500) for sigma in (1.0, 4.0)),
+        ("ls", "bayes"),
+    ),
+    "calibration": Suite(
+        "Do probabilities mean what they say? The noise's scale and the rate are not known",
+        tuple(
+            Setting(100, round(ratio * 100), sigma, prior)
+            for sigma in (1.0, 4.0, 10.0)
+            for prior in (0.1, 0.3, 0.5)
+            for ratio in (0.5, 1.5, 5.0, 25.0)
+        ),
+        ("bayes",),
+    ),
+}

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.decoders import SUITES, Suite, compare, pooled_error, queries_needed
-from benchmarks.worlds import KINDS, Setting, random_tables
+from benchmarks.decoders import compare, pooled_error, queries_needed
+from benchmarks.worlds import KINDS, SUITES, Setting, Suite, random_tables
 from countleak.errors import InputError
 
 

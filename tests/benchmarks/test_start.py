@@ -1,13 +1,25 @@
 """Every benchmark starts from its command line, at the smallest sizes that it takes."""
 
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from benchmarks import budget, decoders, scale
-from benchmarks.decoders import Suite
 from benchmarks.start import BENCHMARKS
-from benchmarks.worlds import Setting
+from benchmarks.worlds import Setting, Suite
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "benchmarks" / "RESULTS.md", *(ROOT / "docs").rglob("*.md"))
+
+
+def test_what_the_pages_name_is_there():
+    text = "\n".join(page.read_text() for page in PAGES)
+    named = set(re.findall(r"python -m benchmarks\.(\w+)", text))
+    assert named - {"NAME"} <= set(BENCHMARKS) <= named | {"solvers", "budget"}
+    for name in re.findall(r"make (bench-\w+)", text):
+        assert f"\n{name}: " in (ROOT / "Makefile").read_text()
 
 
 def test_the_list_says_what_each_benchmark_says_of_itself(bench):
