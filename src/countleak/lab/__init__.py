@@ -1,1 +1,1 @@
-"""The paper and our measurements."""
+"""The experiments of the paper, and sweeps of the user's own."""

@@ -1,1 +1,1 @@
-"""Pictures of experiments and measurements, drawn with altair: one subject per file."""
+"""Pictures of many simulated attacks, drawn with altair."""
