@@ -184,6 +184,7 @@ def test_noise_that_fades_is_taken_out():
     assert "in time" in guess.basis.picked_because
 
 
+@pytest.mark.slow
 def test_categories_from_repeated_answers():
     gaps = []
     for seed in range(2):

@@ -131,6 +131,7 @@ def test_two_questions_about_the_same_people_are_not_one_asked_twice(counted):
     assert diagnose(transcript).sticky is None
 
 
+@pytest.mark.slow
 def test_recorded_answers_give_their_odd_exponents_away(recorded):
     """Without the truth: in 10000-12000 the exponents from 1.8 on do not fit."""
     for name, odd, offset in (("2000-3000", set(), -0.36), ("10000-12000", {1.8, 1.9}, 0.96)):

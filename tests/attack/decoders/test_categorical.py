@@ -256,6 +256,7 @@ def four_values(n, m, seed):
     return secret, queries, counts, rng
 
 
+@pytest.mark.slow
 def test_gross_errors_are_seen_and_do_little_harm():
     secret, queries, counts, rng = four_values(50, 200, 1)
     noise = np.rint(rng.normal(0, 3.0, counts.shape))
@@ -273,6 +274,7 @@ def test_gross_errors_are_seen_and_do_little_harm():
     )
 
 
+@pytest.mark.slow
 def test_noise_and_offset_of_each_value_are_found():
     secret, queries, counts, rng = four_values(40, 300, 2)
     sigma, offset = np.array([[2.0], [6.0], [2.0], [6.0]]), np.array([[4.0], [0.0], [-3.0], [0.0]])

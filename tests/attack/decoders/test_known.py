@@ -21,7 +21,14 @@ from countleak.errors import InputError
 
 
 @pytest.mark.parametrize(
-    "decoder", [Rounding(), LeastSquares(), Bayes(), AutoDecoder()], ids=lambda d: type(d).__name__
+    "decoder",
+    [
+        Rounding(),
+        LeastSquares(),
+        Bayes(),
+        pytest.param(AutoDecoder(), marks=pytest.mark.slow),
+    ],
+    ids=lambda decoder: type(decoder).__name__,
 )
 def test_what_is_known_beforehand_is_kept_and_helps(decoder):
     setting = Setting(60, 240, 4.0)

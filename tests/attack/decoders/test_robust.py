@@ -8,7 +8,11 @@ from tests.attack.decoders.worlds import accuracy
 
 @pytest.mark.parametrize(
     ("kind", "decoder"),
-    [("wrong", Robust()), ("two groups", Robust(by="server")), ("offset", Robust())],
+    [
+        ("wrong", Robust()),
+        pytest.param("two groups", Robust(by="server"), marks=pytest.mark.slow),
+        pytest.param("offset", Robust(), marks=pytest.mark.slow),
+    ],
 )
 def test_robust_where_the_plain_one_is_misled(kind, decoder):
     setting = Setting(kind=kind)

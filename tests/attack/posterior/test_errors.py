@@ -132,6 +132,7 @@ def test_people_counted_twice_are_found_and_everyone_is_still_read():
     assert guess.expected_right > 0.98
 
 
+@pytest.mark.slow
 def test_errors_of_those_who_count_are_found_and_claims_are_as_right_as_they_say():
     claims = right = 0
     for seed in range(2):

@@ -122,6 +122,7 @@ def without_privileges(command):
     return ["setpriv", "--bounding-set=-dac_override", *command]
 
 
+@pytest.mark.slow
 def test_a_read_only_package_without_a_home_compiles_once(read_only_copy, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()

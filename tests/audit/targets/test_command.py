@@ -198,8 +198,8 @@ def test_the_program_stays_between_batches_and_goes_with_its_target(tmp_path):
     assert not alive(process.pid)
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(8, marks=pytest.mark.slow)])
-def test_kill_9_at_any_moment_repeats_only_what_was_in_flight(tmp_path, times):
+@pytest.mark.slow
+def test_kill_9_at_any_moment_repeats_only_what_was_in_flight(tmp_path):
     """The journal is resumed after every kill; the program notes what it was asked."""
     (tmp_path / "people.csv").write_text("uid,status\n" + "".join(f"{k},C\n" for k in range(20)))
     command = [sys.executable, "-m", "countleak.cli"]
@@ -211,7 +211,7 @@ def test_kill_9_at_any_moment_repeats_only_what_was_in_flight(tmp_path, times):
         "--family",
         "subsets",
         "-m",
-        str(50 * times),
+        "400",
     ]
     subprocess.run(plan, cwd=tmp_path, check=True, capture_output=True)
     program = f"cmd:{sys.executable} {PROGRAM} good {tmp_path / 'log'}"
@@ -224,7 +224,7 @@ def test_kill_9_at_any_moment_repeats_only_what_was_in_flight(tmp_path, times):
         running = subprocess.Popen(ask_all, cwd=tmp_path, stderr=subprocess.DEVNULL)
         goal = before + rng.randrange(1, 60)
         # Killed once so many more were asked, at whatever point of their answers.
-        while running.poll() is None and kills < times:
+        while running.poll() is None and kills < 8:
             if log.exists() and len(log.read_text().splitlines()) >= goal:
                 running.send_signal(signal.SIGKILL)
                 kills += 1
@@ -243,5 +243,5 @@ def test_kill_9_at_any_moment_repeats_only_what_was_in_flight(tmp_path, times):
         json.dumps(queries.ids[row == 1].tolist()) for row in queries.matrix
     )
     assert set(asked) == set(meant)
-    assert kills >= times / 2
+    assert kills >= 5
     assert sum((asked - meant).values()) <= kills * connections

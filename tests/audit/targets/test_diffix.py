@@ -26,6 +26,7 @@ def attacked(bank, number):
     return score(run.guess, people.truth(SECRET))
 
 
+@pytest.mark.slow
 def test_the_attack_breaks_18_1(bank):
     found = attacked(bank, 0)
     assert found.accuracy >= 0.95 > 0.7 > found.baseline
