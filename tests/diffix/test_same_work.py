@@ -55,7 +55,9 @@ def calls_of(engine, question):
     calls = Counter()
 
     def called(frame, event, _):
-        calls[frame.f_code.co_qualname] += event == "call"
+        # A look-up in a cache compares as often as hashes of strings collide, which is chance.
+        if not frame.f_code.co_qualname.endswith(".__eq__"):
+            calls[frame.f_code.co_qualname] += event == "call"
 
     # Collecting garbage calls back into hypothesis, whenever it comes.
     gc.disable()

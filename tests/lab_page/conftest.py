@@ -55,8 +55,3 @@ def lab():
     attacks = Share(1, waiting=50, seconds=300.0)
     with running_lab(LabLimits(for_questions=Share(1, 100, 120.0), for_attacks=attacks)) as found:
         yield found
-
-
-@pytest.fixture(scope="module", autouse=True)
-def brief_decoders(briefly):
-    """No test here is about how well a decoder does."""

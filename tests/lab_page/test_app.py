@@ -179,7 +179,7 @@ def test_a_system_that_refuses_the_attack_is_quoted(client, lab):
 
 
 def test_an_attack_stops_and_resumes(client, lab):
-    begun = lab.start(people=20, questions=240, noise="gaussian", slowly="yes")
+    begun = lab.start(people=20, questions=100, noise="gaussian", slowly="yes")
     address = begun.headers["location"]
     with client.stream("GET", f"{address}/events") as stream:
         lines = stream.iter_lines()
@@ -189,7 +189,7 @@ def test_an_attack_stops_and_resumes(client, lab):
         assert any("Stopped. All answers so far are kept." in line for line in lines)
     page = client.get(address)
     assert "Resume" in page.text
-    assert "200 of" not in page.text
+    assert "90 of" not in page.text
     resumed = client.post(f"{address}/resume", data={}, headers={**lab.own, **FORM})
     assert resumed.status_code == 303
     assert "Done: " in client.get(f"{address}/events").text

@@ -9,6 +9,8 @@ from countleak.diffix.salt import Salt
 from countleak.lab_page.attack import LOOKS, Attack, Decoding, Look, Stopped
 from countleak.lab_page.settings import NOISES, SECRET, AttackSettings, people_of
 
+# The attack of the page and the library sample as briefly.
+pytestmark = pytest.mark.usefixtures("briefly")
 SMALL = {"people": 20, "questions": 120, "seed": 5}
 
 

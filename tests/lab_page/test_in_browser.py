@@ -65,6 +65,7 @@ def test_an_attack_runs_to_its_end_from_clicks_and_ends_as_the_library_ends_it(b
         assert page.locator("#right").text_content() == right
 
 
+@pytest.mark.slow
 def test_it_stops_and_resumes_from_clicks(browser, lab):
     with browser.visit(f"{lab.url}/attack") as visit:
         page = visit.page

@@ -158,6 +158,7 @@ def test_one_value_and_the_rest_is_a_bit():
     assert np.abs(guess.probability[:, 0] - bits).mean() < 0.03
 
 
+@pytest.mark.slow
 def test_suppressed_answers_speak_of_the_rare_values():
     transcript = together(asked_about(60, 400, SimulatedDiffix(3.0)))
     suppressed = int((~transcript.released).sum())

@@ -67,7 +67,8 @@ def test_whatever_takes_too_long_is_stopped_and_the_next_is_answered(bank, way):
     served = hostile(bank)
 
     async def work():
-        for _ in range(2):
+        # One that heeds no signal takes seconds to be killed.
+        for _ in range(1 if way == "deaf" else 2):
             assert await error_of(submit_hostile(served, way)) == LATE
             assert b'"released": true' in await served.submit("analyst", ASK)
 
