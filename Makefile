@@ -10,33 +10,38 @@ PYTHON ?= python3
 BASE ?= main
 VENV := .venv
 BIN := $(VENV)/bin
-# Two processes; one that has no tests left takes some from the other.
-IN_PARALLEL := -n 2 --dist worksteal
+# One process more than cores, for some tests wait; one that has none left takes from the others.
+IN_PARALLEL := -n 3 --dist worksteal
 # Threads of a linear algebra that share cores with other tests wait for each other.
 test test-all check: export OPENBLAS_NUM_THREADS = 1
 # Python compiles what is imported; compiling all that is installed takes a quarter of the time.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: demo test test-all check ready lint docs clean
+.PHONY: demo test test-all check tests slow-tests compiled lint docs clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/countleak demo
 
-test: ready
-	$(BIN)/pytest $(IN_PARALLEL)
+# What Numba compiles is made once, while the other core installs; lint runs beside the tests.
+test:
+	$(MAKE) -j 2 $(VENV)/test-ready compiled
+	$(MAKE) -j 2 lint tests
 
-test-all: ready
-	$(BIN)/pytest $(IN_PARALLEL) -m "slow or not slow"
+test-all:
+	$(MAKE) -j 2 $(VENV)/test-ready compiled
+	$(MAKE) -j 2 lint slow-tests
 
 check: lint
-	$(BIN)/python -m tests.affected $(BASE) | xargs --no-run-if-empty $(BIN)/pytest $(IN_PARALLEL) --within 40
+	$(BIN)/python -m tests.affected $(BASE) | xargs -r $(BIN)/pytest $(IN_PARALLEL) --within 40
 
-# What all tests need: compiled code is made once, while the other core checks types.
-ready: $(VENV)/test-ready
-	$(MAKE) -j 2 compiled-solver lint compiled-others
+tests:
+	$(BIN)/pytest $(IN_PARALLEL)
 
-compiled-%: $(VENV)/test-ready
-	$(BIN)/python -m tests.compiled $*
+slow-tests:
+	$(BIN)/pytest $(IN_PARALLEL) -m "slow or not slow"
+
+compiled: $(VENV)/core-ready
+	$(BIN)/python -m tests.compiled
 
 lint: $(VENV)/test-ready
 	$(BIN)/ruff check .
@@ -73,6 +78,10 @@ docs: $(VENV)/docs-ready
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+$(VENV)/core-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	touch $@
+
 $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e ".[live,report,server]"
 	touch $@
@@ -81,7 +90,7 @@ $(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e ".[docs]"
 	touch $@
 
-$(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/test-ready: $(VENV)/core-ready
 	$(PIP) -e ".[dev]"
 	touch $@ $(VENV)/demo-ready $(VENV)/docs-ready
 

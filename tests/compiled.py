@@ -1,14 +1,17 @@
 """Compiles what Numba compiles, before tests that run side by side would each wait for it.
 
-`python -m tests.compiled solver` takes as long as `python -m tests.compiled others`.
+It needs nothing but what the package itself needs: `python -m tests.compiled`.
 """
 
-import sys
+from time import monotonic
 
 import numpy as np
+from scipy.sparse import csr_array
 
 import countleak as cl
+from countleak.attack.ledger import Ledger, Limits
 from countleak.attack.ledger.bounds import Bounder
+from countleak.attack.ledger.component import Clock, Component
 from countleak.attack.ledger.posterior import draws_of
 from countleak.attack.ledger.row_space import RowSpace
 from countleak.attack.posterior.sphere import search
@@ -17,18 +20,15 @@ from countleak.attack.queries.hashing import HashedRows
 from countleak.attack.queries.rows import Packed
 from countleak.attack.solvers.interior import InteriorPoint
 from countleak.attack.transcript import Answers
-from tests.attack.ledger.test_posterior import square
 
 
-def compile_part(part: str) -> None:
-    """Run once, on little, what is compiled: the solver of linear programs, or all others."""
+def compile_all() -> None:
+    """Run everything that is compiled once, on little."""
     rng = np.random.default_rng(0)
-    if part == "solver":
-        _compile_solver(rng)
-    else:
-        _compile_sampler(rng)
-        _compile_products(rng)
-        _compile_ledger(rng)
+    _compile_solver(rng)
+    _compile_sampler(rng)
+    _compile_products(rng)
+    _compile_ledger(rng)
 
 
 def _compile_solver(rng: np.random.Generator) -> None:
@@ -60,10 +60,14 @@ def _compile_products(rng: np.random.Generator) -> None:
 def _compile_ledger(rng: np.random.Generator) -> None:
     rows = np.packbits(rng.integers(0, 2, (40, 64), np.uint8), axis=1, bitorder="little")
     RowSpace(rows.view(np.uint64), 64).pinned(np.ones(64, np.int64), 1)
-    table = square(3, 20)
-    Bounder(table.ledger).interval(np.array([0]))
-    draws_of(table, np.ones(9), rng)
+    # Nine counts in a square that sum to 6 along every row and column.
+    cells = np.arange(9).reshape(3, 3)
+    lines = np.array([np.isin(np.arange(9), line) for line in (*cells, *cells.T)]).astype(float)
+    ledger = Ledger(csr_array(lines), np.full(6, 6.0), np.full(6, 6.0))
+    Bounder(ledger).interval(np.array([0]))
+    limits = Limits(np.zeros(9), np.full(9, 6.0))
+    draws_of(Component(ledger, limits, Clock(monotonic() + 60)), np.ones(9), rng)
 
 
 if __name__ == "__main__":
-    compile_part(*sys.argv[1:])
+    compile_all()

@@ -140,7 +140,7 @@ def command(*words):
     return [sys.executable, "-m", "countleak.cli", *map(str, words)]
 
 
-@pytest.mark.parametrize("connections", [1, 4])
+@pytest.mark.parametrize("connections", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_a_kill_repeats_only_the_questions_in_flight(tmp_path, connections):
     plan = ("plan", "--people", "census:30", "--family", "subsets", "-m", 600)
     subprocess.run(command(*plan), cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True)

@@ -51,6 +51,7 @@ def test_laplace_noise(counted, rounded):
     assert diagnosis.whole == rounded
 
 
+@pytest.mark.slow
 def test_whole_answers_that_were_rounded_down_are_told_from_others():
     """As an engine does that cuts off the digits of Laplace noise; bits can hide half a person."""
     down, right = [], []

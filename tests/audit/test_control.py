@@ -25,6 +25,7 @@ def test_what_is_left_beyond_luck(sigma, low, high):
     assert found.interval[0] <= found.risk <= found.interval[1]
 
 
+@pytest.mark.slow
 def test_values_have_a_twin_as_well():
     result = audited(1.0, secret="status IN ('A', 'C', ...)")
     assert control(result, decoder_for(result.secret)).risk > 0.7

@@ -116,7 +116,7 @@ def ducks(bank):
 
 @pytest.mark.parametrize("number", range(len(PEOPLE)))
 def test_questions_over_duckdb(ducks, number):
-    assert differential(ducks[0], ducks[1][number], 60, seed=100 + number) > 40
+    assert differential(ducks[0], ducks[1][number], 30, seed=100 + number) > 20
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ def noise(bank, release, text, exact, salts=100):
     return np.array(answers) - exact
 
 
+@pytest.mark.slow
 def test_paper_has_sd_1_a_condition(bank):
     people = bank.between(2000, 2999)
     queries = digit_queries_of(people.ids, np.array([2]), np.array([10]), np.array([0.7]))

@@ -35,7 +35,9 @@ def serving(folder, stop, *words):
     assert (folder / "log").read_text() == ""
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_it_says_where_it_is_and_ends_at_a_signal_whoever_watches(tmp_path, stop):
     with serving(tmp_path, stop) as line:
         found = re.fullmatch(r"Lab on (http://127\.0\.0\.1:\d+)\n", line)

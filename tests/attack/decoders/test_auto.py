@@ -15,7 +15,9 @@ from countleak.attack.transcript import Answers, Transcript
     [
         (Setting(), "gaussian noise of SD", 0.965),
         (Setting(kind="wrong"), "grossly wrong", 0.95),
-        (Setting(kind="two groups"), "noise differs by server", 0.92),
+        pytest.param(
+            Setting(kind="two groups"), "noise differs by server", 0.92, marks=pytest.mark.slow
+        ),
         (Setting(101, 300, 2.0, 12 / 101, "suppressed"), "suppressed", 0.985),
         (
             Setting(80, 60, 4.0, 0.4, "cells"),

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from benchmarks.worlds import Setting
 from countleak.attack.decoders.bayes import Bayes
@@ -30,6 +31,7 @@ def test_probabilities_mean_what_they_say():
     assert calibration(np.concatenate(p), np.concatenate(secret)).error < 0.05
 
 
+@pytest.mark.slow
 def test_a_skewed_prior_is_used():
     setting = Setting(m=100, sigma=8.0, prior=0.1)
     assert accuracy(Bayes(), setting, 2) > accuracy(LeastSquares(), setting, 2) + 0.05

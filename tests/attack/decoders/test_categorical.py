@@ -122,6 +122,7 @@ def surprise(probability, truth):
     return -np.log(np.maximum(chance[np.arange(truth.size), place], 1e-4)).mean()
 
 
+@pytest.mark.slow
 def test_together_is_better_than_one_by_one():
     truth, gains = BANK.columns["status"][:60], []
     for seed in range(3):
@@ -194,6 +195,7 @@ def test_known_people_stay_and_help():
     assert np.mean(gains) > 0.05
 
 
+@pytest.mark.slow
 def test_claims_at_a_precision_are_the_sure_ones():
     guess = Categorical().decode(together(asked_about(40, 80, Gaussian(3.0))))
     sure = guess.claims_at(0.9)

@@ -47,7 +47,10 @@ def test_bits_and_proofs_are_those_of_brute_force(intervals):
 
 
 @pytest.mark.parametrize("engine", [CpSat(), HighsMip()], ids=lambda engine: engine.name)
-@pytest.mark.parametrize(("n", "m", "noise"), [(16, 5, 0), (15, 8, 1), (16, 12, 2)])
+@pytest.mark.parametrize(
+    ("n", "m", "noise"),
+    [(16, 5, 0), (15, 8, 1), pytest.param(16, 12, 2, marks=pytest.mark.slow)],
+)
 def test_every_engine_agrees_with_brute_force_beyond_what_propagation_does(engine, n, m, noise):
     for seed in range(2):
         intervals, _ = system(n, m, seed, noise)
@@ -267,6 +270,7 @@ def test_ortools_is_never_loaded_beside_highspy():
     assert done.stdout.split() == ["True", "False"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_solution():
     intervals, _ = system(24, 9, 0)
     one, other = (solve_whole(intervals, seed=3) for _ in range(2))

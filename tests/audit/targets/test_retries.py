@@ -137,7 +137,7 @@ def own_server(folder):
         server.cleanup()
 
 
-@pytest.mark.parametrize("connections", [1, 3])
+@pytest.mark.parametrize("connections", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_server_restarted_in_mid_run_is_asked_on(tmp_path_factory, connections, tmp_path):
     with own_server(tmp_path_factory.mktemp("pg")) as server:
         target = PostgresTarget(server.get_uri(), QUESTIONS, RequestLimits(connections))

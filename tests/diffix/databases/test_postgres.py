@@ -56,10 +56,11 @@ def test_all_attack_queries_are_answered_alike(loans, bank):
     assert agree(loans, bank, np.arange(3500))
 
 
-def test_generated_questions_are_answered_alike(loans, engine):
+@pytest.mark.parametrize("count", [80, pytest.param(300, marks=pytest.mark.slow)])
+def test_generated_questions_are_answered_alike(loans, engine, count):
     other = Engine(loans, engine.release, engine.salt)
     refused = 0
-    for text in generated_statements(300, seed=1):
+    for text in generated_statements(count, seed=1):
         try:
             expected = engine.ask(text)
         except Refused as reason:
@@ -69,7 +70,7 @@ def test_generated_questions_are_answered_alike(loans, engine):
             assert str(caught.value) == str(reason)
             continue
         assert other.ask(text) == expected, text
-    assert refused < 100
+    assert refused < count / 3
 
 
 def test_several_rows_a_user_are_answered_alike(postgres, visits):

@@ -93,6 +93,7 @@ def test_users_ask_what_is_theirs(found):
     assert [source["name"] for source in named] == ["ledger", "store", "flat"]
 
 
+@pytest.mark.slow
 def test_tables_are_joined_over_both_protocols(found):
     written = (
         "SELECT count(DISTINCT l.client_id) FROM loans l JOIN cards ON client_id = owner "
