@@ -14,8 +14,9 @@ BIN := $(VENV)/bin
 IN_PARALLEL := -n 3 --dist worksteal
 # Threads of a linear algebra that share cores with other tests wait for each other.
 test test-all check: export OPENBLAS_NUM_THREADS = 1
-# Python compiles what is imported; compiling all that is installed takes a quarter of the time.
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# Tests start many processes, each of which would otherwise compile all of the sources again.
+unexport PYTHONDONTWRITEBYTECODE
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test test-all check tests slow-tests compiled lint docs clean
 
@@ -90,8 +91,9 @@ $(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e ".[docs]"
 	touch $@
 
+# Of the many packages that tests need, Python compiles what is imported.
 $(VENV)/test-ready: $(VENV)/core-ready
-	$(PIP) -e ".[dev]"
+	$(PIP) --no-compile -e ".[dev]"
 	touch $@ $(VENV)/demo-ready $(VENV)/docs-ready
 
 clean:
