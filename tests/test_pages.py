@@ -182,7 +182,7 @@ def test_dots_stand_for_any_text_and_nothing_else_does():
     assert not agrees("1.5 s", "135 s")
 
 
-@pytest.mark.parametrize("page", ALL)
+@pytest.mark.parametrize("page", [*ALL, "CONTRIBUTING.md", "benchmarks/RESULTS.md"])
 def test_every_file_of_the_source_that_a_page_names_is_there(page):
     text = text_of(page)
     for name in re.findall(r"`((?:attack|audit|diffix|lab|lab_page|cli)/[\w/]+\.py)`", text):
