@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from benchmarks.worlds import Setting
+from countleak.attack.decoders.auto import AutoDecoder
 from countleak.attack.decoders.bounded import Bounded
 from countleak.attack.noise import Noise, Range, Shape
 from countleak.attack.queries import Queries
+from countleak.attack.queries.files import read_queries
 from countleak.attack.queries.subsets import Subsets, random_subsets
-from countleak.attack.transcript import Answers, Transcript
+from countleak.attack.transcript import Answers, Transcript, read_transcript
 from countleak.errors import InputError
 
 
@@ -81,3 +83,22 @@ def test_without_time_nobody_is_proven():
 def test_noise_without_a_bound_is_refused():
     with pytest.raises(InputError, match="gaussian noise has no bound"):
         Bounded(Noise())
+
+
+def test_rounding_to_tens_is_decoded_though_its_noise_is_read_in_groups():
+    """The commonest protection of all: the sizes of its errors differ by the size of the sets."""
+    rng = np.random.default_rng(3)
+    queries, secret = random_subsets(np.arange(60), 400, rng), rng.integers(0, 2, 60)
+    answers = Answers.to_all(10 * np.rint(queries.dot(secret.astype(np.float64)) / 10))
+    guess = AutoDecoder(time_limit=5.0).decode(Transcript.of(queries, answers))
+    assert "no answer is further than 5 from its count" in guess.basis.picked_because
+    assert (guess.values == secret).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_recorded_answers_that_were_rounded_and_suppressed_are_decoded(shared):
+    folder = shared / "data" / "faults" / "rounded-and-suppressed"
+    queries = read_queries(folder / "queries.jsonl")
+    guess = AutoDecoder().decode(read_transcript(folder / "answers.jsonl", queries))
+    assert "no answer is further than 2 from its count" in guess.basis.picked_because
+    assert guess.claimed.all()

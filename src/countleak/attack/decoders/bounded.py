@@ -176,7 +176,9 @@ class Bounded:
         """Everything that fits, as far as it can be listed."""
         if intervals.A.size + evidence.said.size * evidence.n > LARGEST:
             return None
-        sigma = np.atleast_1d(np.asarray(self.noise.sigma, np.float64))
+        # Within a bound all groups of answers have the noise that is given, or one each.
+        groups = int(evidence.group_of.max(initial=0)) + 1
+        sigma = np.broadcast_to(np.asarray(self.noise.sigma, np.float64), groups)
         values = Values(sigma, np.zeros(1), 0.0)
         people = known_bits(transcript.ids, self.known)[0]
         return enumerate_bits(
