@@ -89,6 +89,31 @@ def test_a_block_that_could_not_be_attacked_is_no_pass_for_the_whole(tmp_path):
     assert attack(tmp_path, Refusing(2)).nothing is None
 
 
+@dataclass
+class Spending:
+    """A system that answers so many questions exactly and no more."""
+
+    left: int
+
+    def answer(self, queries, positions):
+        exact = Simulated(PEOPLE, parse_secret(SECRET), Exactly())
+        for at in positions:
+            if not self.left:
+                raise Refused("the budget is spent")
+            self.left -= 1
+            yield from exact.answer(queries, np.array([at]))
+
+
+def test_a_block_that_was_not_answered_to_its_end_is_no_pass_and_is_asked_for_the_rest(tmp_path):
+    result = attack(tmp_path, Spending(3 * 60 + 30))
+    assert (result.nothing, result.refused) == (None, "the budget is spent")
+    with pytest.raises(NoResult, match="would not answer all"):
+        result.leaks_more_than(1.0)
+    again = attack(tmp_path, Spending(30))
+    assert (again.answered, again.refused) == (4 * 60, None)
+    assert again.leaks_more_than(1.0) is False
+
+
 def test_questions_about_everyone_are_refused():
     columns = {"sex": PEOPLE.column("sex")}
     with pytest.raises(InputError, match="count everyone"):
