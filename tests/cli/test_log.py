@@ -1,6 +1,10 @@
 """`countleak log`: the leak meter of a log of counts."""
 
+from dataclasses import replace
+
 import pytest
+
+from countleak.attack.ledger.row_space import RowSpace
 
 PEOPLE = "id,age,sex\n" + "".join(f"{n},{30 + n},{'FM'[n % 2]}\n" for n in range(1, 9))
 LOG = "SELECT count(*) FROM people;\nSELECT count(*) FROM people WHERE age <> 31;\n"
@@ -25,6 +29,19 @@ def test_too_many_alarms_end_with_1_and_gaps_with_2(run, files):
     assert "1 of 3 statements are not in the account, so it has not passed" in gaps.err
     assert run(*words, "--fail-above", 1, "--allow-unread").code == 0
     assert run(*words, "--fail-above", 0).code == 1
+
+
+def test_alarms_without_a_printed_proof_count_as_well(run, files, monkeypatch):
+    """A group may be pinned by more counts than are printed."""
+    whole = RowSpace.pinned
+
+    def unprinted(self, people, most):
+        return [replace(pin, terms=()) for pin in whole(self, people, most)]
+
+    monkeypatch.setattr(RowSpace, "pinned", unprinted)
+    failed = run("log", "log.sql", "--database", "people.csv", "--fail-above", 0)
+    assert failed.code == 1
+    assert "1 of them follow from more counts than are printed." in failed.out
 
 
 def test_json_has_the_equation_and_the_curve(run, files):
