@@ -53,12 +53,13 @@ def test_binary_files_and_missing_ones_are_refused(tmp_path):
         read_records(tmp_path / "absent", "queries")
 
 
-def test_what_stood_there_stays_when_writing_fails(tmp_path):
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_what_stood_there_stays_when_writing_fails(tmp_path, error):
     path = tmp_path / "file"
     path.write_text("before")
-    with pytest.raises(RuntimeError), replacing(path) as file:
+    with pytest.raises(error), replacing(path) as file:
         file.write("half")
-        raise RuntimeError
+        raise error
     assert path.read_text() == "before"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 

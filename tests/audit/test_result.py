@@ -262,6 +262,22 @@ def test_an_audit_passes_only_where_the_attack_was_as_good_as_it_should_be():
         assert fair.leaks_more_than(0.5) is leaks
 
 
+@pytest.mark.parametrize("off", [-9, 9])
+def test_a_truth_that_contradicts_the_stated_bound_shows_nothing(off):
+    """Whether answers are too high or too low for it."""
+    people = generated_census(20, seed=1)
+    rng = np.random.default_rng(0)
+    queries = random_subsets(people.ids, 60, rng)
+    system = Simulated(people, Bit("sex = 1"), Uniform(1))
+    result = audit(people, secret="sex = 1", target=system, queries=queries)
+    assert result.unfit is None
+    values = result.transcript.values.copy()
+    values[0] += off
+    step = replace(result.steps[-1], transcript=replace(result.transcript, values=values))
+    moved = replace(result, steps=(step,))
+    assert "no answer should be further than 1" in moved.unfit
+
+
 def test_other_people_than_the_systems_cannot_pass_for_several_values_either():
     """Answers about others imply values that the truth given contradicts."""
     people = generated_bank(seed=7).between(2000, 2499)

@@ -13,6 +13,11 @@ def clock(monkeypatch):
     return now
 
 
+def test_cells_of_a_table_hold_no_escape_sequences(capsys):
+    console.print_table([{"name": "\x1b[31mred", "share": 0.5}])
+    assert "\x1b" not in capsys.readouterr().out
+
+
 def test_short_work_says_nothing(capsys, clock):
     with console.progress("asking") as report:
         for done in range(5):

@@ -181,6 +181,14 @@ def test_small_groups_merge_into_a_star(engine, bank):
     assert abs(sum(row.values[1] for row in found) - len(bank)) < 30
 
 
+def test_the_star_of_few_people_is_as_suppressed_as_any_group(bank):
+    """Two people in two small groups are merged; a threshold of 2 is drawn now and then only."""
+    few = ", ".join(str(i) for i in bank.ids[:2])
+    text = f"SELECT amount, count(*) FROM loans WHERE client_id IN ({few}) GROUP BY amount"
+    shown = [bool(loans_engine(bank, salt=salt).ask(text).rows) for salt in range(8)]
+    assert sum(shown) <= 3
+
+
 def test_sums_of_several_rows_a_user(visits):
     rows = visits.ask(
         "SELECT count(*), count(DISTINCT uid), sum(cost), avg(weight) FROM visits"

@@ -52,6 +52,12 @@ def test_numbers_are_read_by_position_and_status_is_the_mark_of_what_is_not_show
     assert release.trees == {"sex": {"Total": ("Women", "Men")}}
 
 
+def test_an_index_gives_places_in_whatever_order_it_is_written(read):
+    shuffled = {**SEX, "index": {"M": 2, "T": 0, "F": 1}}
+    dimension = {**DIMENSIONS, "sex": {"category": shuffled}}
+    assert numbers(read({**DATASET, "dimension": dimension})) == numbers(read(DATASET))
+
+
 def test_a_bundle_with_sparse_values_has_the_numbers_that_it_has(read):
     inside = {"id": ["region", "sex"], "size": [2, 3], "role": {}, **DIMENSIONS}
     release = read({"population": {"dimension": inside, "value": {"0": 5, "4": 4}, "status": "e"}})
