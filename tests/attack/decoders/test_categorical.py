@@ -338,3 +338,14 @@ def test_a_model_that_does_not_fit_is_less_sure_of_every_value():
     odds = np.log(widened[:, :1] / widened)
     assert odds == pytest.approx(np.log(probability[:, :1] / probability) / 2)
     assert Check(1.1, 0.1, {}).applied(probability) is probability
+
+
+def test_who_cannot_have_one_of_three_values_is_not_forced_to_another():
+    """Of three people one has each value, and the first has not "a": "b" and "c" are left."""
+    queries = Queries(np.arange(3), np.array([[1, 0, 0], [1, 1, 1]], np.int8), Subsets())
+    told = np.array([[True, True], [False, True], [False, True]])
+    answers = Answers.to_all(np.array([0.0, 1.0, 0.0, 1.0, 0.0, 1.0]), told.ravel())
+    transcript = Transcript.of(queries, answers, ("a", "b", "c"))
+    guess = Categorical(rules=Rules(shape=Shape.EXACT)).decode(transcript)
+    assert not guess.forced.any()
+    assert guess.probability[0, 0] < 0.01
