@@ -33,7 +33,9 @@ test-all:
 	$(MAKE) -j 2 lint slow-tests
 
 check: lint
-	$(BIN)/python -m tests.affected $(BASE) | xargs -r $(BIN)/pytest $(IN_PARALLEL) --within 40
+	files=$$($(BIN)/python -m tests.affected $(BASE)) && \
+	if [ -n "$$files" ]; then $(BIN)/pytest $(IN_PARALLEL) --within 40 $$files; \
+	else echo "no test concerns what changed since $(BASE)"; fi
 
 tests:
 	$(BIN)/pytest $(IN_PARALLEL)

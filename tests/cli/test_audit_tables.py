@@ -22,14 +22,20 @@ FRONTS = {
 }
 
 
+FLOORS, MERGED = FRONTS
+
+
 def audit_of(run, at, *words):
     system = f"postgresql://me@127.0.0.1:{at.port}/bank"
     people = ("--people", "bank:7", "--known", "amount,duration", "--secret", "status = 'C'")
     return run("audit", "--no-report", system, "--table", "loans", *people, "--json", *words)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("front", FRONTS.values(), ids=FRONTS)
+@pytest.mark.parametrize(
+    "front",
+    [FRONTS[FLOORS], pytest.param(FRONTS[MERGED], marks=pytest.mark.slow)],
+    ids=[FLOORS, MERGED],
+)
 def test_tables_of_an_unseen_front_give_nine_of_ten_secrets_away(run, loans, front):
     log = []
     with unseen(front, loans, log) as at:
